@@ -4,7 +4,7 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run dist test check fmt clippy docs deny tidy features audit bench parity conformance extension semver systems golden reference scaffolds facts fuzz fuzz-short torture clients clean
+.PHONY: help run dist test check fmt clippy docs deny tidy features audit repeat bench parity conformance extension semver systems fleet golden reference scaffolds facts fuzz fuzz-short torture clients clean
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ dist: ## Build the optimized binary target/dist/bareboat (slow)
 
 test: ## Run all tests as CI does: unit, integration and end-to-end tests with real clients
 	@scripts/test.sh
+
+repeat: ## Run all tests twenty times, also pinned to one core and beside a busy loop (ARGS=3: how often)
+	@scripts/repeat.sh $(ARGS)
 
 clients: ## Run the end-to-end tests with real clients only (ARGS=kubectl for one of them)
 	@scripts/peers.sh
@@ -32,7 +35,7 @@ fmt:
 
 clippy:
 	cargo clippy --workspace --all-targets -- --deny warnings
-	cargo clippy --workspace --test e2e --test hostile --test outages --test postgres --test mariadb --test etcd -- --deny warnings
+	cargo clippy --workspace --test e2e --test hostile --test outages --test postgres --test shelf --test mariadb --test etcd -- --deny warnings
 
 docs:
 	RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps
@@ -72,6 +75,10 @@ systems: ## Run the examples behind a kube-apiserver, with virtctl, kubebuilder 
 	@scripts/peers.sh kubernetes servers virtctl hello kubebuilder apiserver-boot
 	@scripts/python.sh --setup
 	@scripts/systems.sh $(ARGS)
+
+fleet: ## Run a fleet at full size: a kube-apiserver, 100 ghosts with a million objects, multicluster-runtime (builds them)
+	@scripts/peers.sh kubernetes servers fleet
+	@scripts/fleet.sh $(ARGS)
 
 golden: ## Update the expected results of tests from the present code; then review the diff
 	UPDATE_EXPECT=1 cargo test --package bareboat-server --lib -- openapi discovery

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the real programs that tests and benchmarks use, into .cache/peers.
 #
-#   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder] [apiserver-boot]
+#   scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder] [apiserver-boot] [fleet]
 #                                          (nothing named: the first three)
 #
 #   clients     peers, helm                informer, typed, leaderelect, stress, manager, flux, whoami, metrics (newest client-go)
@@ -16,6 +16,8 @@
 #   apiserver-boot apiserver-boot          for `scripts/systems/apiserver-boot.sh`, with the sets kubernetes and kubebuilder
 #   virtctl     virtctl                    the client of KubeVirt, for `scripts/systems.sh`
 #   hello       hello                      clients of examples/hello-extended, generated, for `scripts/systems.sh`
+#   fleet       fleet-peers                ghosts, informers of views and a controller of multicluster-runtime, for `scripts/fleet.sh`,
+#                                          with the sets kubernetes and servers
 #   kine        kine                       kube-apiserver on PostgreSQL, for `bareboat-bench --engines`, with the set servers
 #
 # A set is built only when its sources changed. PEERS_JOBS (default 2) bounds parallel compilation.
@@ -166,9 +168,10 @@ for set in "$@"; do
         (cd "$root/.cache/hello-go" && try ./generate.sh) || exit 4
         build hello ../../.cache/hello-go k8s.io/client-go hello=.
         ;;
+    fleet) build fleet fleet k8s.io/client-go fleet-peers=. ;;
     kine) build kine kine github.com/k3s-io/kine kine=github.com/k3s-io/kine ;;
     *)
-        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder] [apiserver-boot]" >&2
+        echo "usage: scripts/peers.sh [clients] [client130] [kubernetes] [servers] [conformance] [extension] [kine] [virtctl] [hello] [kubebuilder] [apiserver-boot] [fleet]" >&2
         exit 2
         ;;
     esac

@@ -17,8 +17,9 @@ folder="$PWD/target/previous/$commit"
 if [ ! -x "$folder/bareboat" ]; then
     mkdir -p "$folder/source"
     git archive "$commit" | tar -x -C "$folder/source"
-    # All releases share the folder of the build: most dependencies are the same.
-    (cd "$folder/source" && cargo build --locked -p bareboat-cli --target-dir "$folder/../build" >&2)
+    # All releases share the folder of the build: most dependencies are the same. The whole workspace chooses their features, as in
+    # tests.
+    (cd "$folder/source" && cargo build --locked --workspace --bin bareboat --target-dir "$folder/../build" >&2)
     cp "$folder/../build/debug/bareboat" "$folder/bareboat"
     rm -rf "$folder/source"
 fi

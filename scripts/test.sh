@@ -52,11 +52,13 @@ scripts/peers.sh || {
 
 go_project=$go
 if [ "$go" = yes ]; then
-    step "what the project in Go needs"
-    # Compiled here, with the flags of its test, because the test has a deadline.
+    step "what the projects in Go need"
+    # Compiled here, with the flags of their tests, because the tests have a deadline.
     # `true` runs instead of the tests.
-    (cd tests/scaffolds/go-operator && CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false -mod=readonly" go test -exec true ./...) ||
-        go_project="the project in Go does not compile (no network?)"
+    for project in go-operator go-webhook; do
+        (cd tests/scaffolds/$project && CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false -mod=readonly" go test -exec true ./...) ||
+            go_project="the project in Go does not compile (no network?)"
+    done
 fi
 
 step "the Python client and kopf"
@@ -88,6 +90,9 @@ if ! command -v mariadbd >/dev/null 2>&1; then
     { [ "$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y --no-install-recommends mariadb-server; } || mariadb="MariaDB is not installed (apt-get install mariadb-server)"
 fi
 
+network=yes
+unshare --net ip link add name eth0 type veth peer name eth1 2>/dev/null || network="no network namespaces (they need root, unshare and ip)"
+
 step "promtool"
 promtool=yes
 scripts/promtool.sh || promtool="promtool is not available (Debian's package prometheus)"
@@ -106,7 +111,7 @@ done
 # One build for everything that follows.
 step "build"
 # Always with --workspace: a part of it would need its dependencies again, with other features.
-if ! { cargo build --workspace --all-targets && cargo build --workspace --test e2e --test hostile --test outages --test postgres --test mariadb --test etcd; }; then
+if ! { cargo build --workspace --all-targets && cargo build --workspace --test e2e --test hostile --test outages --test postgres --test shelf --test mariadb --test etcd; }; then
     failure build "it does not compile"
     close
 fi
@@ -115,11 +120,13 @@ step "unit and integration tests, and every client"
 outcome=passed
 cargo test --workspace --no-fail-fast 2>&1 | tee "$logs/cargo.log" || outcome=failure
 # `cargo test` alone skips these: they need clients or databases, and take minutes.
-suites=(--test e2e --test hostile --test outages)
-[ "$postgres" != yes ] || suites+=(--test postgres)
+suites=(--test e2e --test hostile)
+[ "$postgres" != yes ] || suites+=(--test postgres --test shelf)
 [ "$go" != yes ] || suites+=(--test etcd)
 [ "$mariadb" != yes ] || suites+=(--test mariadb)
 cargo test --workspace "${suites[@]}" --no-fail-fast 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
+# Servers under faults mostly wait, for leases and for each other: one test more than there are cores.
+cargo test --workspace --test outages --no-fail-fast -- --test-threads $(($(nproc) + 1)) 2>&1 | tee -a "$logs/cargo.log" || outcome=failure
 count() { grep -oE "[0-9]+ $1" "$logs/cargo.log" | awk '{ n += $1 } END { print n + 0 }'; }
 "$outcome" "all tests" "$(count 'passed;') passed, $(count 'failed;') failed, $(count 'ignored;') ignored; of them:"
 
@@ -160,12 +167,20 @@ client "MariaDB" tests/mariadb/main.rs "" "$mariadb"
 client "two servers on MariaDB" $e2e replicas::two_servers "$mariadb"
 client "book" $e2e book:: "$kubectl" "$(remark tutorial tutorial), $(remark "other pages" pages)"
 client "kubectl plug-ins" $e2e plugin:: "$kubectl"
-client "project in Go" $e2e scaffold::the_project_in_go "$go_project"
-client "project in Python" $e2e scaffold::the_project_in_python "$python"
-client "faults on PostgreSQL" tests/outages/main.rs "three_servers_on_postgresql|cut_off::|defects::|negatives::|promotion::|rolling::" "$postgres"
+client "fresh projects in Rust" $e2e scaffold::fresh_projects_in_rust yes
+client "projects in Go" $e2e "scaffold::the_(project|webhooks)_in_go" "$go_project"
+client "projects in Python" $e2e "scaffold::the_(project|webhooks)_in_python" "$python"
+client "faults on PostgreSQL" tests/outages/main.rs "three_servers_on_postgresql|cut_off::|defects::|leader::|negatives::|partition::|promotion::|rolling::|stopped::" "$postgres"
 client "faults on etcd" tests/outages/main.rs three_servers_on_etcd "$go"
 client "faults on MariaDB" tests/outages/main.rs two_servers_on_mariadb "$mariadb"
+client "faults: lost packets" tests/outages/main.rs partition:: "$([ "$postgres" = yes ] && echo "$network" || echo "$postgres")"
 client "clients behind a balancer" tests/outages/main.rs balanced:: "$([ "$postgres" = yes ] && echo "$go" || echo "$postgres")"
+# The time that the suites of the storage engines took together. On a quiet machine with two cores it is below 360 s.
+engines=$(awk '
+    /^ +(Running|Doc-tests) / { here = /tests\/(postgres|mariadb|etcd|outages|crash)\/main.rs|bareboat-sqlite|deps\/(conformance|checks)-/ }
+    here && /^test result:/ { sub(/s$/, "", $NF); sum += $NF }
+    END { printf "%d", sum }' "$logs/cargo.log")
+row "  storage engines, time" "${engines} s" "all suites of engines and servers under faults; planned are 360 s"
 client "alert rules (promtool)" $e2e prometheus:: "$promtool"
 client "fleet (kubectl, client-go)" $e2e fleet:: "$go"
 client "helm" $e2e helm:: "$go"

@@ -9,7 +9,7 @@
 #
 # BAREBOAT_PREVIOUS names the program of the release before this one, for the rolling update; by default
 # scripts/previous.sh builds it.
-# The same seed gives the same faults, but not the same scheduling. With root, small file systems are mounted as well.
+# The same seed gives the same faults, but not the same scheduling. With root, file systems are mounted and packets lost as well.
 # Exit codes: 0 nothing was lost, 1 a check failed; then the seed is printed again. 2 wrong arguments.
 set -euo pipefail
 
@@ -51,12 +51,15 @@ if wants model; then
     check checker seeded
 fi
 if wants servers; then check servers it replicas::; fi
-if wants sqlite; then check sqlite crash; fi
+if wants sqlite; then
+    check sqlite crash
+    check sqlite-checks checks
+fi
 if wants postgres; then
     check postgres postgres
     [ -n "${BAREBOAT_PREVIOUS:-}" ] || BAREBOAT_PREVIOUS=$(scripts/previous.sh)
     export BAREBOAT_PREVIOUS
-    check postgres-servers outages postgresql promotion cut_off defects negatives balanced rolling
+    check postgres-servers outages postgresql promotion cut_off defects negatives partition balanced rolling leader stopped
 fi
 if wants mariadb; then
     check mariadb mariadb

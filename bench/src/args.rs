@@ -82,6 +82,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", env = "BAREBOAT_PEERS")]
     pub(crate) peers: Option<PathBuf>,
 
+    /// Attacks of the rows `attacks` and `storms`, separated by commas; all of them when not given.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "ATTACK,…")]
+    pub(crate) attacks: Vec<Attack>,
+
     /// Attack the server of --kubeconfig until killed; the row `attacks` starts such processes.
     #[arg(long, value_enum, requires = "kubeconfig", hide = true)]
     pub(crate) attack: Option<Attack>,
@@ -186,6 +190,8 @@ pub(crate) enum Row {
     Attacks,
     /// Latency of a user while another one lists everything over 200 connections.
     Neighbour,
+    /// Latency of a user while another one sends very many requests or opens very many streams.
+    Storms,
 }
 
 /// A group of quantities about storage engines.

@@ -4,6 +4,7 @@
 //! shortage of processors. The attacks are in `attack/kinds`.
 
 mod kinds;
+mod storms;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -17,7 +18,8 @@ use crate::credentials::Access;
 use crate::http1::{self, Connection};
 use crate::rows::Measuring;
 
-pub(crate) use kinds::{Attack, fill, run};
+pub(crate) use kinds::{Attack, STORMS, fill, run};
+pub(crate) use storms::{CONVERTED, NAMESPACE};
 
 /// The object that the other client reads and writes.
 const PULSE: &str = "/api/v1/namespaces/default/configmaps/pulse";
@@ -47,7 +49,9 @@ pub(crate) fn attacks<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
         bench.settle().await?;
         let span = Duration::from_secs(if bench.args.quick { 2 } else { 6 });
         let mut worst = Worst::default();
-        for attack in kinds::ALL {
+        let chosen = &bench.args.attacks;
+        let wanted = |attack: &&Attack| chosen.is_empty() || chosen.contains(attack);
+        for attack in kinds::ALL.iter().filter(wanted) {
             // The baseline is measured each time, because the machine's state changes.
             let quiet = beat(&bench.server.access, span).await?;
             bench.server.forget_peak()?;
@@ -166,5 +170,13 @@ impl Attacker {
         self.0.kill()?;
         self.0.wait()?;
         Ok(())
+    }
+}
+
+impl Drop for Attacker {
+    /// Ends the attack of a row that failed, too. An attacker that has ended needs nothing.
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }

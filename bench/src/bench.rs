@@ -102,7 +102,7 @@ impl Bench<'_> {
         use Row::{
             Aggregated, ApiServices, Apply, Attacks, Cel, Crds, Create, Create1, Delete, Get,
             GetByToken, Idle, Label, List, ListH2, Memory, Namespace, Neighbour, Page, Patch,
-            Policies, Protobuf, Quiet, Unmatched, Watch, Webhooks,
+            Policies, Protobuf, Quiet, Storms, Unmatched, Watch, Webhooks,
         };
         if self.wants(Idle) {
             self.settle().await?;
@@ -159,6 +159,7 @@ impl Bench<'_> {
             (Namespace, "namespace", rows::namespace),
             (Crds, "crd.cpu", rows::crds),
             (Neighbour, "neighbour.p99", neighbour::neighbour),
+            (Storms, "storm.p99", extension::storms),
             (Attacks, "attack.p99", attack::attacks),
         ] {
             if self.wants(row) {

@@ -5,12 +5,14 @@
 mod aggregation;
 mod backend;
 mod policies;
+mod storms;
 mod unmatched;
 mod webhooks;
 
 pub(crate) use aggregation::{aggregated, api_services};
 pub(crate) use backend::run;
 pub(crate) use policies::policies;
+pub(crate) use storms::storms;
 pub(crate) use unmatched::unmatched;
 pub(crate) use webhooks::webhooks;
 

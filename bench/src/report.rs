@@ -330,6 +330,13 @@ pub(crate) const QUANTITIES: &[Quantity] = &[
     ),
     quantity("neighbour.health", "  slowest health", Millis, Free),
     quantity(
+        "storm.p99",
+        "another user's p99 beside a storm",
+        Millis,
+        Below(50.0),
+    ),
+    quantity("storm.health", "  slowest health", Millis, Below(100.0)),
+    quantity(
         "attack.p99",
         "another client's p99 under attack",
         Multiple,

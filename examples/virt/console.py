@@ -1,6 +1,6 @@
-"""Types a line at the serial console of a machine and prints the answer: python3 console.py MACHINE LINE
+"""Types a line at the serial console of a machine and prints the answer: python3 console.py MACHINE LINE [GROUP]
 
-A WebSocket client with nothing but the standard library, for where virtctl is not installed. It uses the kubeconfig of kubectl.
+GROUP is kubevirt.io, whose definition declares the console, or subresources.kubevirt.io, which an APIService leads to. A WebSocket client with nothing but the standard library, for where virtctl is not installed. It uses the kubeconfig of kubectl.
 """
 
 import base64
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from urllib.parse import urlparse
 
-PATH = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/%s/console"
+PATH = "/apis/%s/v1/namespaces/default/virtualmachineinstances/%s/console"
 
 
 def connect():
@@ -33,11 +33,11 @@ def connect():
     return context.wrap_socket(connection, server_hostname=server.hostname), server.netloc
 
 
-def main(machine, line):
+def main(machine, line, group="kubevirt.io"):
     connection, host = connect()
     key = base64.b64encode(os.urandom(16)).decode()
     head = (
-        f"GET {PATH % machine} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        f"GET {PATH % (group, machine)} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
         f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: plain.kubevirt.io\r\n\r\n"
     )
     connection.sendall(head.encode())

@@ -1,5 +1,5 @@
-# What the sessions of scripts/systems.sh share. The caller sets: root, peers, bin (the folder of built programs), dir (a folder
-# for this run) and system.
+# What the sessions of scripts/systems.sh and scripts/fleet.sh share. The caller sets: root, peers, bin (the folder of built programs),
+# dir (a folder for this run), system, and suite (the name in messages).
 set -euo pipefail
 here="$dir/$system"
 
@@ -7,14 +7,14 @@ export PATH="$peers:$PATH"
 
 # Ends this session.
 fail() {
-    echo "systems: $system: $*" >&2
+    echo "${suite:-systems}: $system: $*" >&2
     exit 1
 }
 
 # Notes what was checked, for the table.
 checked() {
     echo "$*" >>"$here/checked"
-    echo "systems: $system: $*"
+    echo "${suite:-systems}: $system: $*"
 }
 
 # needs PROGRAM...: ends this session as skipped if a program is missing.
@@ -23,7 +23,7 @@ needs() {
     for program in "$@"; do
         if ! command -v "$program" >/dev/null 2>&1; then
             echo "$(basename "$program") is missing" >"$here/missing"
-            echo "systems: $system: skipped, $(basename "$program") is missing"
+            echo "${suite:-systems}: $system: skipped, $(basename "$program") is missing"
             exit 0
         fi
     done

@@ -72,3 +72,20 @@ checked "make run: the controller works, and its webhooks are asked"
 kubectl delete -f config/samples/fleet_v1_yacht.yaml >>"$here/make.log" 2>&1
 make uninstall ignore-not-found=true >>"$here/make.log" 2>&1 || fail "$(tail -n 40 "$here/make.log")"
 checked "make uninstall"
+
+# The other way round: kubebuilder extends a project that `bareboat new operator --lang go` made.
+project="$here/boats"
+cp -R "$root/tests/scaffolds/go-operator" "$project"
+cd "$project"
+{
+    kubebuilder create api --group fleet --version v1 --kind Dock --resource --controller --make=false
+    make manifests generate build CONTROLLER_GEN="$peers/controller-gen"
+    kubectl kustomize config/crd
+    make build-installer IMG=example.org/boats:1
+} >"$here/boats.log" 2>&1 || fail "$(tail -n 40 "$here/boats.log")"
+grep -q 'kind: Dock$' config/crd/bases/fleet.example.org_docks.yaml || fail "there is no definition of Dock"
+grep -q 'image: example.org/boats:1' dist/install.yaml && grep -q 'name: docks.fleet.example.org' dist/install.yaml ||
+    fail "dist/install.yaml lacks the image or the new definition"
+kubectl apply --server-side -f config/crd/bases >>"$here/boats.log" 2>&1 || fail "$(tail -n 40 "$here/boats.log")"
+eventually kubectl wait --for condition=Established crd/docks.fleet.example.org crd/yachts.fleet.example.org
+checked "a project of bareboat new --lang go: kubebuilder create api, make manifests, generate, build, build-installer"

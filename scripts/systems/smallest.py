@@ -1,6 +1,6 @@
 """Measures examples/smallest and k8s.io/sample-apiserver in one run and prints a table, then a line with `* ` per row.
 
-smallest.py FOLDER ROOT SAMPLE-APISERVER ITS-SOURCE ETCD     FOLDER has smallest, tls.crt, tls.key, tokens and data of a Bareboat
+smallest.py FOLDER ROOT SAMPLE-APISERVER ITS-SOURCE ETCD     FOLDER has smallest-dist, smallest-small, tls.crt, tls.key, tokens and data of a Bareboat
 """
 
 import http.client
@@ -49,19 +49,21 @@ class Running:
         if client:
             self.tls.load_cert_chain(*client)
         log = open(folder / "server.log", "ab")
-        begun = time.perf_counter()
+        begun, self.listening = time.perf_counter(), None
         self.process = subprocess.Popen(command, stdout=log, stderr=log)
         # Ready: it answers a request that needs a user with rights.
         while self.status() != 200:
             assert self.process.poll() is None, (folder / "server.log").read_text()[-3000:]
             assert time.perf_counter() - begun < 120, "it does not answer"
         self.ready = (time.perf_counter() - begun) * 1e3
+        self.listening = (self.listening - begun) * 1e3
         self.new = json.dumps(new)
 
     def status(self):
         try:
             # A plain connection first: a refused one costs little.
             socket.create_connection(("127.0.0.1", self.port), timeout=30).close()
+            self.listening = self.listening or time.perf_counter()
             return self.ask(self.connection(), "GET", self.collection)
         except OSError:
             time.sleep(0.0002)
@@ -104,9 +106,9 @@ class Running:
         self.process.wait()
 
 
-def ours():
+def ours(profile):
     port = free_port()
-    command = [folder / "smallest", folder / "tls.crt", folder / "tls.key", folder / "tokens", f"127.0.0.1:{port}"]
+    command = [folder / f"smallest-{profile}", folder / "tls.crt", folder / "tls.key", folder / "tokens", f"127.0.0.1:{port}"]
     new = {"apiVersion": "example.com/v1", "kind": "Note", "metadata": {"name": "a"}, "spec": {"text": "ahoy"}}
     headers = {"Authorization": "Bearer secret"}
     return Running(command, port, "/apis/example.com/v1/namespaces/default/notes", new, headers)
@@ -124,32 +126,38 @@ def theirs():
 
 
 def measured(make, starts):
-    times = []
+    listening, ready = [], []
     for _ in range(starts):
         server = make()
-        times.append(server.ready)
+        listening.append(server.listening)
+        ready.append(server.ready)
         server.stop()
     server = make()
     idle, cpu = server.measure()
     server.stop()
-    return statistics.median(times), idle, cpu
+    return statistics.median(listening), statistics.median(ready), idle, cpu
 
 
 folder, root, program, sample = (pathlib.Path(word) for word in sys.argv[1:5])
 etcd = sys.argv[5]
-start, idle, cpu = measured(ours, STARTS)
-their_start, their_idle, their_cpu = measured(theirs, 3)
+own = {profile: measured(lambda: ours(profile), STARTS) for profile in ("dist", "small")}
+their_listening, their_ready, their_idle, their_cpu = measured(theirs, 3)
+written = lines(root / "examples/smallest/src", ".rs", True)
+sizes = {profile: (folder / f"smallest-{profile}").stat().st_size / 1e6 for profile in own}
+# Name, unit, the other server, ours with the profiles dist and small.
 rows = [
-    ("lines by hand", "", lines(root / "examples/smallest/src", ".rs", True), lines(sample, ".go", False)),
-    ("lines with generated ones", "", lines(root / "examples/smallest/src", ".rs", True), lines(sample, ".go", True)),
-    ("binary, stripped", "MB", (folder / "smallest").stat().st_size / 1e6, program.stat().st_size / 1e6),
-    ("start to first answer", "ms", start, their_start),
-    ("memory, idle", "MiB", idle, their_idle),
-    ("CPU of a GET", "µs", cpu, their_cpu),
+    ("lines by hand", "", lines(sample, ".go", False), written, written),
+    ("lines with generated ones", "", lines(sample, ".go", True), written, written),
+    ("binary, stripped", "MB", program.stat().st_size / 1e6, sizes["dist"], sizes["small"]),
+    ("start to listening", "ms", their_listening, own["dist"][0], own["small"][0]),
+    ("start to first answer, with a client's TLS handshake", "ms", their_ready, own["dist"][1], own["small"][1]),
+    ("memory, idle", "MiB", their_idle, own["dist"][2], own["small"][2]),
+    ("CPU of a GET", "µs", their_cpu, own["dist"][3], own["small"][3]),
 ]
 number = lambda value: f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
-print("| | sample-apiserver | smallest | ratio |\n|---|---|---|---|")
-for name, unit, own, other in rows:
-    print(f"| {name} | {number(other)} {unit} | {number(own)} {unit} | {other / own:.0f}× |".replace("  ", " "))
-for name, unit, own, other in rows:
-    print(f"* {name}: {number(own)} {unit} against {number(other)} {unit}".replace("  ", " ").rstrip())
+print("| | sample-apiserver | smallest, `dist` | ratio | smallest, `small` | ratio |\n|---|---|---|---|---|---|")
+for name, unit, other, *ours in rows:
+    cells = [f"{number(value)} {unit} | {other / value:.0f}×" for value in ours]
+    print(f"| {name} | {number(other)} {unit} | {' | '.join(cells)} |".replace("  ", " "))
+for name, unit, other, dist, small in rows:
+    print(f"* {name}: {number(dist)} and {number(small)} {unit} against {number(other)} {unit}".replace("  ", " ").rstrip())

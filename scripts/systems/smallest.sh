@@ -1,13 +1,15 @@
 # The smallest server made with the library against k8s.io/sample-apiserver: lines, binary, start, memory, CPU of a request.
 #
-# It builds examples/smallest with the profile dist. The measurements are worth something on a quiet machine only.
+# It builds examples/smallest with the profiles dist and small. The measurements are worth something on a quiet machine only.
 # SMALLEST_COMPILE=1 also compiles it from nothing with the profile release, which takes about two minutes.
 needs "$peers/sample-apiserver" "$peers/etcd" openssl python3 strip go
 
 target=${CARGO_TARGET_DIR:-$root/target}
-cargo build --profile dist --package smallest >"$here/build.log" 2>&1 || fail "$(tail -n 40 "$here/build.log")"
-cp "$target/dist/smallest" "$here/smallest"
-strip "$here/smallest"
+for profile in dist small; do
+    cargo build --profile $profile --package smallest >"$here/build.log" 2>&1 || fail "$(tail -n 40 "$here/build.log")"
+    cp "$target/$profile/smallest" "$here/smallest-$profile"
+    strip "$here/smallest-$profile"
+done
 sample=$(cd "$root/tests/peers/kubernetes" && go list -m -f '{{.Dir}}' k8s.io/sample-apiserver)
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=smallest \
     -addext subjectAltName=IP:127.0.0.1 -keyout "$here/tls.key" -out "$here/tls.crt" 2>/dev/null

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use super::storms;
 use crate::bench::{Bench, CRDS, namespace};
 use crate::credentials::Access;
 use crate::http1::{self, Connection};
@@ -62,7 +63,32 @@ pub(crate) enum Attack {
     Methods,
     /// Lists of everything over 200 connections; the row `neighbour` runs it as an ordinary user.
     Neighbour,
+    /// Watches that come and go.
+    WatchStorm,
+    /// Bodies of 3 MiB.
+    LargeWrites,
+    /// Bodies that arrive byte by byte.
+    SlowBodies,
+    /// Tokens with a wrong signature.
+    BadTokens,
+    /// Writes that wait for a webhook.
+    HangingWebhook,
+    /// Lists that wait for a conversion.
+    HangingConverter,
+    /// Tunnels to an aggregated server.
+    Tunnels,
 }
+
+/// The attacks of the row `storms`.
+pub(crate) const STORMS: &[Attack] = &[
+    Attack::WatchStorm,
+    Attack::LargeWrites,
+    Attack::SlowBodies,
+    Attack::BadTokens,
+    Attack::HangingWebhook,
+    Attack::HangingConverter,
+    Attack::Tunnels,
+];
 
 /// The attacks of the row `attacks`, in the order of measurement.
 pub(crate) const ALL: &[Attack] = &[
@@ -175,12 +201,19 @@ pub(crate) async fn run(attack: Attack, kubeconfig: &Path) -> Result<()> {
             let request = get(&access, "/api/v1/configmaps", "application/json");
             return press(&access, &request, 200).await;
         }
+        Attack::WatchStorm => return storms::watches(&access).await,
+        Attack::LargeWrites => return storms::large_writes(&access).await,
+        Attack::SlowBodies => return storms::slow_bodies(&access).await,
+        Attack::BadTokens => return storms::bad_tokens(&access).await,
+        Attack::HangingWebhook => return storms::hanging_webhook(&access).await,
+        Attack::HangingConverter => return storms::hanging_converter(&access).await,
+        Attack::Tunnels => return storms::tunnels(&access).await,
     };
     press(&access, &request, CLIENTS).await
 }
 
 /// Sends one request repeatedly with a number of clients and ignores the responses.
-async fn press(access: &Access, request: &[u8], clients: usize) -> Result<()> {
+pub(super) async fn press(access: &Access, request: &[u8], clients: usize) -> Result<()> {
     let client = async || -> Result<()> {
         loop {
             // The server may close a connection; then a new one is opened.
@@ -269,7 +302,7 @@ async fn exact_list(access: &Access) -> Result<Vec<u8>> {
     Ok(get(access, &format!("{SMALL}?{query}"), "application/json"))
 }
 
-fn get(access: &Access, path: &str, accept: &str) -> Vec<u8> {
+pub(super) fn get(access: &Access, path: &str, accept: &str) -> Vec<u8> {
     let token = access.token.as_ref();
     let token = token.map_or_else(String::new, |token| {
         format!("Authorization: Bearer {token}\r\n")

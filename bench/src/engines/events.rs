@@ -86,7 +86,7 @@ async fn deliver(
             while events.next().await? == 0 {}
             anyhow::Ok(Instant::now())
         };
-        let both = async { futures_util::try_join!(write, event) };
+        let both = futures_util::future::try_join(write, event);
         let both = tokio::time::timeout(Duration::from_secs(20), both).await;
         let (answer, event) = both.context("an event did not arrive")??;
         sent.push(event - begun);

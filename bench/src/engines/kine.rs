@@ -188,7 +188,7 @@ async fn replay(database: &Database, time: Duration) -> Result<(f64, f64)> {
         anyhow::Ok(())
     };
     let creating = try_join_all(sessions.into_iter().map(create));
-    futures_util::try_join!(creating, poll)?;
+    futures_util::future::try_join(creating, poll).await?;
     let (count, taken) = (created.get() as f64, begun.elapsed().as_secs_f64());
     let cpu = (database.cpu()? - before).as_secs_f64() * 1e6;
     Ok((count / taken, cpu / count))

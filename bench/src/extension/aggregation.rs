@@ -12,7 +12,7 @@ use crate::bench::{Bench, NAMESPACE};
 use crate::load::Load;
 use crate::rows::Measuring;
 
-const API_SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
+pub(super) const API_SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 
 /// APIServices of a server that answers.
 const LIVE: usize = 400;
@@ -126,10 +126,10 @@ async fn idle(bench: &mut Bench<'_>, backend: &Backend) -> Result<()> {
 }
 
 /// The Service of the backend: a name of this machine, because endpoints may not be on the loopback interface.
-struct Service;
+pub(super) struct Service;
 
 impl Service {
-    async fn create(bench: &Bench<'_>) -> Result<Self> {
+    pub(super) async fn create(bench: &Bench<'_>) -> Result<Self> {
         let service = json!({
             "apiVersion": "v1", "kind": "Service", "metadata": {"name": SERVICE},
             "spec": {"type": "ExternalName", "externalName": "localhost"},
@@ -139,13 +139,14 @@ impl Service {
         Ok(Self)
     }
 
-    async fn delete(self, bench: &Bench<'_>) -> Result<()> {
+    pub(super) async fn delete(self, bench: &Bench<'_>) -> Result<()> {
         let path = format!("/api/v1/namespaces/{NAMESPACE}/services/{SERVICE}");
         remove(bench, &path).await
     }
 }
 
-fn api_service(number: usize, backend: &Backend, port: u16) -> Value {
+/// The APIService of a group of the backend.
+pub(super) fn api_service(number: usize, backend: &Backend, port: u16) -> Value {
     json!({
         "apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
         "metadata": {"name": format!("v1.{}", group(number))},

@@ -149,7 +149,7 @@ pub(crate) async fn run(folder: &Path, groups: usize) -> Result<()> {
             });
             // The client's end of the connection is no error.
             let _ = auto::Builder::new(TokioExecutor::new())
-                .serve_connection(TokioIo::new(stream), answer)
+                .serve_connection_with_upgrades(TokioIo::new(stream), answer)
                 .await;
         });
     }
@@ -224,12 +224,16 @@ impl Served {
         request: Request<Incoming>,
         first: &AtomicBool,
     ) -> Result<Response<Full<Bytes>>, Infallible> {
+        if request.uri().path().ends_with("/tunnel") {
+            return Ok(tunnel(request));
+        }
         let (head, body) = request.into_parts();
         let segments: Vec<&str> = head.uri.path().trim_start_matches('/').split('/').collect();
         if segments != ["asked"] && first.swap(false, Ordering::Relaxed) {
             add(&self.connections);
         }
         Ok(match segments.as_slice() {
+            ["hang"] => std::future::pending().await,
             ["asked"] => json_answer(serde_json::to_vec(&self.asked()).unwrap_or_default().into()),
             ["mutate"] => {
                 add(&self.mutations);
@@ -278,6 +282,25 @@ impl Served {
             connections: self.connections.load(Ordering::Relaxed),
         }
     }
+}
+
+/// Switches protocols, and reads what arrives until the other side ends it.
+fn tunnel(request: Request<Incoming>) -> Response<Full<Bytes>> {
+    tokio::spawn(async move {
+        if let Ok(upgraded) = hyper::upgrade::on(request).await {
+            let mut stream = TokioIo::new(upgraded);
+            // A tunnel ends by an error when its other side is killed.
+            let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+        }
+    });
+    let mut answer = empty(StatusCode::SWITCHING_PROTOCOLS);
+    let headers = answer.headers_mut();
+    headers.insert(
+        header::CONNECTION,
+        header::HeaderValue::from_static("Upgrade"),
+    );
+    headers.insert(header::UPGRADE, header::HeaderValue::from_static("bytes"));
+    answer
 }
 
 fn add(counter: &AtomicU64) {

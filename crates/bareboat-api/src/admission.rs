@@ -37,6 +37,28 @@ impl Operation {
 
 /// The options of a request, as the object that clients and webhooks know: CreateOptions, UpdateOptions, PatchOptions or
 /// DeleteOptions.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::admission::{RequestOptions, Review};
+/// use bareboat::api::{Value, value};
+///
+/// /// The options of a request that the program makes itself.
+/// struct Forced;
+///
+/// impl RequestOptions for Forced {
+///     fn object(&self) -> Option<Value> {
+///         Some(value!({"apiVersion": "meta.k8s.io/v1", "kind": "PatchOptions", "force": true}))
+///     }
+/// }
+///
+/// /// What a plug-in may ask.
+/// fn is_forced(review: &Review<'_>) -> bool {
+///     review.options.object().is_some_and(|options| options.at(&["force"]) == Some(&Value::Bool(true)))
+/// }
+/// # assert!(Forced.object().is_some());
+/// # let _: fn(&Review<'_>) -> bool = is_forced;
+/// ```
 pub trait RequestOptions: Send + Sync {
     /// Builds the object; none if the request has no options.
     fn object(&self) -> Option<Value>;

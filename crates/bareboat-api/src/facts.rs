@@ -218,7 +218,8 @@ impl Message {
             let mut order: Vec<u16> = (0..self.fields.len() as u16)
                 .filter(|place| self.fields[usize::from(*place)].number > 0)
                 .collect();
-            order.sort_unstable_by_key(|place| self.fields[usize::from(*place)].number);
+            let number = |place: &u16| self.fields[usize::from(*place)].number;
+            crate::sort_by(&mut order, |a, b| number(a).cmp(&number(b)));
             order.into()
         })
     }

@@ -39,7 +39,7 @@ impl Selector {
     /// Parses the text form, such as `metadata.name=a,status.phase!=Running`.
     pub fn parse(text: &str) -> Result<Selector, SelectorError> {
         let mut parts: Vec<&str> = split_terms(text);
-        parts.sort_unstable();
+        crate::sort_by(&mut parts, Ord::cmp);
         let mut terms = Vec::new();
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             let (field, negated, value) = split_term(part).ok_or_else(|| {

@@ -106,7 +106,7 @@ impl Requirement {
             return Err(SelectorError::from_fields(wrong.kept()));
         }
         let mut values = values;
-        values.sort();
+        crate::sort_by(&mut values, Ord::cmp);
         values.dedup();
         let key = Str::new(key);
         Ok(Requirement {
@@ -212,7 +212,7 @@ impl Selector {
 
     /// Returns a selector with these requirements.
     pub fn from_requirements(mut requirements: Vec<Requirement>) -> Selector {
-        requirements.sort_by(|a, b| a.key.cmp(&b.key));
+        crate::sort_by(&mut requirements, |a, b| a.key.cmp(&b.key));
         Selector {
             requirements,
             nothing: false,

@@ -70,14 +70,14 @@ pub fn validate_metadata(
         ));
     }
     always(meta, path, &mut wrong);
-    finalizers(meta, &path.child("finalizers"), &mut wrong);
+    finalizers(meta, path, &mut wrong);
     wrong.into_list()
 }
 
 /// Returns the errors in new metadata, compared with the stored metadata.
 pub fn validate_metadata_update(new: &Map, old: &Map, path: &FieldPath) -> Vec<FieldError> {
     let mut wrong = FieldErrors::default();
-    finalizers(new, &path.child("finalizers"), &mut wrong);
+    finalizers(new, path, &mut wrong);
     if old
         .get("deletionTimestamp")
         .is_some_and(|time| !time.is_null())
@@ -99,10 +99,9 @@ pub fn validate_metadata_update(new: &Map, old: &Map, path: &FieldPath) -> Vec<F
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
     ] {
-        let value = |meta: &Map| meta.get(key).filter(|value| !is_unset(value)).cloned();
-        let (before, after) = (value(old), value(new));
+        let (before, after) = (set(old, key), set(new, key));
         if before != after {
-            let shown = after.unwrap_or_else(|| unset(key));
+            let shown = after.cloned().unwrap_or_else(|| unset(key));
             wrong.push(FieldError::invalid(path.child(key), shown, IMMUTABLE));
         }
     }
@@ -112,19 +111,22 @@ pub fn validate_metadata_update(new: &Map, old: &Map, path: &FieldPath) -> Vec<F
 
 /// Checks the rules that new and changed objects share.
 fn always(meta: &Map, path: &FieldPath, wrong: &mut FieldErrors) {
-    validate_labels(meta.get("labels"), &path.child("labels"), wrong);
-    validate_annotations(meta.get("annotations"), &path.child("annotations"), wrong);
-    owners::validate(
-        meta.get("ownerReferences"),
-        &path.child("ownerReferences"),
-        wrong,
-    );
-    managed::validate(
-        meta.get("managedFields"),
-        &path.child("managedFields"),
-        wrong,
-    );
+    // Every write comes here: paths are made only for members that are present.
+    let checks: [(&str, Check); 4] = [
+        ("labels", validate_labels),
+        ("annotations", validate_annotations),
+        ("ownerReferences", owners::validate),
+        ("managedFields", managed::validate),
+    ];
+    for (member, check) in checks {
+        if let Some(value) = meta.get(member) {
+            check(Some(value), &path.child(member), wrong);
+        }
+    }
 }
+
+/// Appends the errors in a member.
+type Check = fn(Option<&Value>, &FieldPath, &mut FieldErrors);
 
 /// Returns the errors in labels and annotations that a conversion changed. Those that it did not
 /// change are not checked.
@@ -181,8 +183,13 @@ pub fn validate_finalizer_name(name: &str, path: &FieldPath) -> Vec<FieldError> 
         .collect()
 }
 
+/// Appends the errors in the finalizers of metadata at a path.
 fn finalizers(meta: &Map, path: &FieldPath, wrong: &mut FieldErrors) {
     let finalizers = finalizer_names(meta);
+    if finalizers.is_empty() {
+        return;
+    }
+    let path = &path.child("finalizers");
     for name in &finalizers {
         wrong.extend(validate_finalizer_name(name, path));
     }
@@ -198,7 +205,7 @@ fn no_new_finalizers(new: &Map, old: &Map, path: &FieldPath, wrong: &mut FieldEr
     let before: HashSet<&str> = finalizer_names(old).into_iter().collect();
     let mut added = finalizer_names(new);
     added.retain(|name| !before.contains(name));
-    added.sort_unstable();
+    crate::sort_by(&mut added, Ord::cmp);
     added.dedup();
     if added.is_empty() {
         return;
@@ -221,6 +228,11 @@ fn finalizer_names(meta: &Map) -> Vec<&str> {
 
 fn generation(meta: &Map) -> i64 {
     meta.get("generation").and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// Returns a member that is set.
+fn set<'m>(meta: &'m Map, key: &str) -> Option<&'m Value> {
+    meta.get(key).filter(|value| !is_unset(value))
 }
 
 /// Returns whether a value is an empty text or null: Go's zero value, which means "not set".

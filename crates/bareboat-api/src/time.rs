@@ -5,6 +5,7 @@
 mod duration;
 
 pub use duration::{human_duration, parse_duration, print_duration};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A point in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +18,8 @@ pub struct Timestamp {
 
 /// Seconds from year 1 to 1970, negated: the second of Go's zero time.
 const ZERO_SECONDS: i64 = -62_135_596_800;
+/// The last second of year 9999.
+const LAST_SECOND: i64 = 253_402_300_799;
 const DAY: i64 = 86_400;
 
 impl Timestamp {
@@ -29,6 +32,14 @@ impl Timestamp {
     /// Parses RFC 3339 text such as `2020-01-02T03:04:05Z` or `2020-01-02T03:04:05.678+01:00`.
     pub fn parse(text: &str) -> Result<Timestamp, TimeError> {
         parse(text).ok_or_else(|| TimeError(format!("cannot parse {text:?} as an RFC 3339 time")))
+    }
+
+    /// Returns the time that is some seconds later, or earlier; `None` outside of the years 1 to 9999, which texts can have.
+    pub fn plus_seconds(self, seconds: i64) -> Option<Timestamp> {
+        let seconds = self.seconds.checked_add(seconds)?;
+        (ZERO_SECONDS..=LAST_SECOND)
+            .contains(&seconds)
+            .then_some(Timestamp { seconds, ..self })
     }
 
     /// Prints the time with whole seconds in UTC, as in `Time` fields.
@@ -50,6 +61,23 @@ impl Timestamp {
             second / 60 % 60,
             second % 60
         )
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    fn from(time: SystemTime) -> Timestamp {
+        let (seconds, nanos) = match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => (since.as_secs() as i64, since.subsec_nanos()),
+            // Before 1970: nanoseconds count forward, from the second before.
+            Err(before) => match (
+                before.duration().as_secs() as i64,
+                before.duration().subsec_nanos(),
+            ) {
+                (seconds, 0) => (-seconds, 0),
+                (seconds, nanos) => (-seconds - 1, 1_000_000_000 - nanos),
+            },
+        };
+        Timestamp { seconds, nanos }
     }
 }
 

@@ -68,6 +68,53 @@ pub struct PatchStrategy<'a> {
 }
 
 /// One node of an object's type.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::typing::{ListType, NodeType, TypeNode};
+///
+/// /// An object with a set of texts, `names`, and nothing else that is known.
+/// struct Roll;
+/// struct Names;
+/// struct Name;
+///
+/// impl TypeNode for Roll {
+///     fn node_type(&self) -> NodeType {
+///         NodeType::Struct
+///     }
+///     fn field(&self, name: &str) -> Option<&dyn TypeNode> {
+///         (name == "names").then_some(&Names as &dyn TypeNode)
+///     }
+///     fn items(&self) -> Option<&dyn TypeNode> {
+///         None
+///     }
+/// }
+///
+/// impl TypeNode for Names {
+///     fn node_type(&self) -> NodeType {
+///         NodeType::List(ListType::Set)
+///     }
+///     fn field(&self, _: &str) -> Option<&dyn TypeNode> {
+///         None
+///     }
+///     fn items(&self) -> Option<&dyn TypeNode> {
+///         Some(&Name)
+///     }
+/// }
+///
+/// impl TypeNode for Name {
+///     fn node_type(&self) -> NodeType {
+///         NodeType::Scalar
+///     }
+///     fn field(&self, _: &str) -> Option<&dyn TypeNode> {
+///         None
+///     }
+///     fn items(&self) -> Option<&dyn TypeNode> {
+///         None
+///     }
+/// }
+/// # assert!(Roll.field("names").is_some_and(|names| names.items().is_some()));
+/// ```
 pub trait TypeNode: Send + Sync {
     /// Returns the type of this node: scalar, struct, map, list, or untyped.
     fn node_type(&self) -> NodeType;

@@ -2,14 +2,13 @@
 //!
 //! The server decides where and when events are written.
 
-mod confidential;
 pub mod event;
 mod level;
 mod payload;
 pub mod policy;
 mod redact;
 
-pub use confidential::is_confidential;
+pub use bareboat_api::is_confidential;
 pub use event::Event;
 pub use level::{Level, Stage, Stages};
 pub use payload::{Messages, Payload};

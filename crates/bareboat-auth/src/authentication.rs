@@ -1,10 +1,10 @@
 //! `AuthenticationConfiguration`: JWT issuers and anonymous requests.
 
-use crate::anonymous::AnonymousRule;
+use crate::anonymous;
 use crate::mappings::{self, Mappings};
 use crate::strict::{ConfigurationError, Fields, Findings, document};
 use crate::urls;
-use bareboat_api::{FieldError, FieldPath, Value};
+use bareboat_api::{AnonymousRule, FieldError, FieldPath, Value};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use std::collections::HashSet;
@@ -42,7 +42,7 @@ impl AuthenticationConfiguration {
         let mut findings = Findings::default();
         let known = ["apiVersion", "kind", "jwt", "anonymous"];
         let root = findings.object(Some(&value), &FieldPath::root(), &known);
-        let anonymous = AnonymousRule::read(root.get("anonymous"), &mut findings);
+        let anonymous = anonymous::read(root.get("anonymous"), &mut findings);
         let items = root.list("jwt", &mut findings);
         if items.len() > MOST_ISSUERS {
             let place = FieldPath::new("jwt");

@@ -13,7 +13,7 @@ mod mappings;
 mod strict;
 mod urls;
 
-pub use anonymous::AnonymousRule;
 pub use authentication::{AuthenticationConfiguration, JwtIssuer};
+pub use bareboat_api::AnonymousRule;
 pub use claims::Identity;
 pub use strict::ConfigurationError;

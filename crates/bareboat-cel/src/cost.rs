@@ -6,10 +6,12 @@
 mod actual;
 mod estimate;
 mod functions;
+mod hints;
 mod size;
 
 pub(crate) use actual::Rule;
-pub use estimate::{NoHints, SizeHints, estimate_cost};
+pub use estimate::estimate_cost;
+pub use hints::{NoHints, SizeHints};
 pub use size::CostEstimate;
 
 /// The cost of creating a list.

@@ -14,10 +14,20 @@ pub const NULL: u8 = 0x05;
 pub const OBJECT: u8 = 0x06;
 /// UTF8String.
 pub const UTF8_STRING: u8 = 0x0c;
+/// NumericString.
+pub const NUMERIC_STRING: u8 = 0x12;
+/// PrintableString.
+pub const PRINTABLE_STRING: u8 = 0x13;
+/// TeletexString, also called T61String.
+pub const TELETEX_STRING: u8 = 0x14;
+/// IA5String.
+pub const IA5_STRING: u8 = 0x16;
 /// UTCTime.
 pub const UTC_TIME: u8 = 0x17;
 /// GeneralizedTime.
 pub const GENERALIZED_TIME: u8 = 0x18;
+/// BMPString.
+pub const BMP_STRING: u8 = 0x1e;
 /// SEQUENCE.
 pub const SEQUENCE: u8 = 0x30;
 /// SET.
@@ -140,6 +150,13 @@ impl<'d> Reader<'d> {
         };
         let (content, rest) = rest.split_at_checked(length)?;
         (found == tag).then_some((content, Reader(rest)))
+    }
+
+    /// The tag and the content of the next element, and a reader of what follows.
+    pub fn any(self) -> Option<(u8, &'d [u8], Reader<'d>)> {
+        let tag = *self.0.first()?;
+        let (content, rest) = self.take(tag)?;
+        Some((tag, content, rest))
     }
 
     /// A reader of the content of the next element if it has that tag, and a reader of what follows.

@@ -9,6 +9,7 @@ use crate::der::{
 };
 use crate::keys::{KeyError, KeyPair};
 use crate::pem;
+use bareboat_api::time::Timestamp;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use sha2::{Digest as _, Sha256};
 use std::net::IpAddr;
@@ -197,6 +198,26 @@ impl Template {
 }
 
 /// Signs certificates. The key may be in this process or elsewhere.
+///
+/// ```
+/// # mod bareboat { pub mod certificates { pub use bareboat_certificates::*; } }
+/// use bareboat::certificates::{CertificateAuthority, IssueError, Issuer, Template};
+///
+/// /// An authority whose certificates last an hour at most.
+/// struct ShortLived(Issuer);
+///
+/// impl CertificateAuthority for ShortLived {
+///     fn issue(&self, template: &Template) -> Result<String, IssueError> {
+///         let mut template = template.clone();
+///         template.not_after = template.not_after.min(template.not_before + 3600);
+///         self.0.issue(&template)
+///     }
+///
+///     fn ends(&self) -> i64 {
+///         self.0.ends()
+///     }
+/// }
+/// ```
 pub trait CertificateAuthority: Send + Sync {
     /// Signs a certificate and returns it in PEM.
     fn issue(&self, template: &Template) -> Result<String, IssueError>;
@@ -332,14 +353,17 @@ fn key_usage(usages: &[KeyUsage]) -> Vec<u8> {
 
 /// Encodes a time: UTCTime until 2049, GeneralizedTime after that.
 fn time(seconds: i64) -> Result<Vec<u8>, IssueError> {
-    let time = jiff::Timestamp::from_second(seconds).map_err(|_| IssueError::Time)?;
-    let year = time.to_zoned(jiff::tz::TimeZone::UTC).year();
-    let (tag, format) = match year {
-        1950..2050 => (UTC_TIME, "%y%m%d%H%M%SZ"),
-        0..=9999 => (GENERALIZED_TIME, "%Y%m%d%H%M%SZ"),
-        _ => return Err(IssueError::Time),
+    let epoch = Timestamp {
+        seconds: 0,
+        nanos: 0,
     };
-    let text = time.strftime(format).to_string();
+    let time = epoch.plus_seconds(seconds).ok_or(IssueError::Time)?;
+    let mut text = time.print_seconds();
+    text.retain(|letter| !matches!(letter, '-' | ':' | 'T'));
+    let (tag, text) = match ("1950".."2050").contains(&&text[..4]) {
+        true => (UTC_TIME, &text[2..]),
+        false => (GENERALIZED_TIME, &text[..]),
+    };
     Ok(element(tag, &[text.as_bytes()]))
 }
 

@@ -123,12 +123,18 @@ impl<'a> Leaf<'a> {
     /// Returns the certificate and its key: those in the directory if they are valid, otherwise new ones.
     fn ensure(&self, dir: &Path, ca: &Authority) -> Result<(String, String)> {
         let [cert_path, key_path] = self.paths(dir);
-        if let (Ok(cert), Ok(key)) = (
-            fs::read_to_string(&cert_path),
-            fs::read_to_string(&key_path),
-        ) && is_good(&cert, &key, self.names, ca)
-        {
-            return Ok((cert, key));
+        let read = |path: &Path| fs::read_to_string(path).map_err(|error| error.to_string());
+        let found = read(&cert_path).and_then(|cert| Ok((cert, read(&key_path)?)));
+        let fault = match found {
+            Ok((cert, key)) => match fault(&cert, &key, self.names, ca) {
+                None => return Ok((cert, key)),
+                Some(why) => why.to_owned(),
+            },
+            Err(why) => why,
+        };
+        if cert_path.exists() || key_path.exists() {
+            let certificate = cert_path.display();
+            tracing::warn!(%certificate, why = fault, "a certificate of the server is replaced");
         }
         let (cert, key) = ca.sign(self)?;
         if let Err(error) = self.save(dir, &cert, &key) {
@@ -180,22 +186,28 @@ pub(crate) fn now() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
-/// Returns whether a certificate lasts long enough, covers all names, is signed by the CA and matches its key.
-fn is_good(text: &str, key: &str, names: &[String], ca: &Authority) -> bool {
-    let Some(der) = first(text) else {
-        return false;
+/// Returns why a certificate must be replaced; `None` if it lasts long enough, covers all names, is signed by the CA and matches
+/// its key.
+fn fault(text: &str, key: &str, names: &[String], ca: &Authority) -> Option<&'static str> {
+    let der = first(text);
+    let Some(Ok((_, cert))) = der.as_deref().map(X509Certificate::from_der) else {
+        return Some("it is not a certificate");
     };
-    let Ok((_, cert)) = X509Certificate::from_der(&der) else {
-        return false;
+    let Ok(key) = KeyPair::from_pem(key) else {
+        return Some("its key cannot be used");
     };
-    if cert.validity().not_after.timestamp() < now() + RENEW_BEFORE_DAYS * 86_400 {
-        return false;
-    }
     let covered = alternative_names(&cert);
-    let fits = |key: KeyPair| key.public_key() == &*cert.public_key().subject_public_key.data;
-    names.iter().all(|name| covered.contains(name))
-        && ca.signed(&cert)
-        && KeyPair::from_pem(key).is_ok_and(fits)
+    if key.public_key() != &*cert.public_key().subject_public_key.data {
+        Some("it is for another key")
+    } else if !ca.signed(&cert) {
+        Some("another CA signed it")
+    } else if cert.validity().not_after.timestamp() < now() + RENEW_BEFORE_DAYS * 86_400 {
+        Some("it expires soon")
+    } else if !names.iter().all(|name| covered.contains(name)) {
+        Some("it lacks a name of the server")
+    } else {
+        None
+    }
 }
 
 /// Returns the first certificate of a PEM chain.

@@ -7,7 +7,7 @@ use crate::output::{self, Format, Table, shown};
 use crate::store_flags::StoreFlags;
 use anyhow::{Context as _, Result, bail};
 use bareboat::api::{Value, value};
-use bareboat::storage::examine::{Examination, examine};
+use bareboat::storage::examine::{Examination, Share, examine};
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
@@ -117,7 +117,7 @@ fn text(name: &str, found: &Examination) -> String {
     for setting in &found.settings {
         let _ = writeln!(
             out,
-            "setting    {} = {}",
+            "engine     {} = {}",
             setting.name,
             shown(&setting.value)
         );
@@ -133,6 +133,22 @@ fn text(name: &str, found: &Examination) -> String {
         ]);
     }
     let _ = write!(out, "\n{table}");
+    let mut table = Table::new(["NAMESPACE", "OBJECTS", "KiB", "HISTORY", "KiB OF HISTORY"]);
+    for (namespace, share) in &found.namespaces {
+        table.row([
+            shown(namespace),
+            share.objects.to_string(),
+            (share.bytes >> 10).to_string(),
+            share.history.to_string(),
+            (share.history_bytes >> 10).to_string(),
+        ]);
+    }
+    let _ = write!(out, "\n{table}");
+    let mut busiest = Table::new(["MOST CHANGED", "REVISIONS"]);
+    for (name, changes) in &found.busiest {
+        busiest.row([shown(name), changes.to_string()]);
+    }
+    let _ = write!(out, "\n{busiest}");
     let mut largest = Table::new(["LARGEST OBJECTS", "BYTES"]);
     for (name, bytes) in &found.largest {
         largest.row([shown(name), bytes.to_string()]);
@@ -165,19 +181,36 @@ fn rough(age: Duration) -> String {
 
 fn described(name: &str, found: &Examination) -> Value {
     let number = |number: u64| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
-    let resources = found.resources.iter().map(|(resource, share)| {
-        value!({
-            "resource": (resource.as_str()),
+    let share = |of: &str, name: &str, share: &Share| {
+        let mut described = value!({
             "objects": (number(share.objects)),
             "bytes": (number(share.bytes)),
             "history": (number(share.history)),
             "historyBytes": (number(share.history_bytes)),
-        })
+        });
+        if let Value::Object(map) = &mut described {
+            map.insert(of, Value::from(name));
+        }
+        described
+    };
+    let resources = found.resources.iter();
+    let resources = resources.map(|(name, of)| share("resource", name, of));
+    let namespaces = found.namespaces.iter();
+    let namespaces = namespaces.map(|(name, of)| share("namespace", name, of));
+    let numbered = |list: &[(String, u64)], unit: &str| {
+        let each = list.iter().map(|(name, count)| {
+            let mut described = value!({"name": (name.as_str())});
+            if let Value::Object(map) = &mut described {
+                map.insert(unit, number(*count));
+            }
+            described
+        });
+        Value::Array(each.collect())
+    };
+    let age = found.history_since.map(|since| {
+        let age = SystemTime::now().duration_since(since).unwrap_or_default();
+        number(age.as_secs())
     });
-    let largest = found
-        .largest
-        .iter()
-        .map(|(name, bytes)| value!({"name": (name.as_str()), "bytes": (number(*bytes))}));
     let settings = found.settings.iter().map(
         |setting| value!({"name": (setting.name.as_str()), "value": (setting.value.as_str())}),
     );
@@ -190,11 +223,14 @@ fn described(name: &str, found: &Examination) -> Value {
         "epoch": (number(found.end.epoch)),
         "digest": (format!("{:?}", found.end.digest)),
         "compactedResourceVersion": (found.floor.to_string()),
+        "historySeconds": (age.unwrap_or(Value::Null)),
         "batches": (number(found.batches)),
         "bytes": (number(found.stats.bytes)),
         "freeBytes": (number(found.stats.free_bytes)),
         "resources": (Value::Array(resources.collect())),
-        "largest": (Value::Array(largest.collect())),
+        "namespaces": (Value::Array(namespaces.collect())),
+        "largest": (numbered(&found.largest, "bytes")),
+        "mostChanged": (numbered(&found.busiest, "revisions")),
         "settings": (Value::Array(settings.collect())),
         "findings": (Value::Array(findings.collect())),
         "moreFindings": (found.more_findings),

@@ -3,13 +3,16 @@
 mod access;
 mod join;
 mod kubeconfig;
+pub(crate) mod peers;
 mod search;
 mod status;
 
-use crate::settings::{FleetAuthorization, Settings};
+use crate::settings::{FleetAuthorization, FleetShelf, Settings};
+use crate::store_flags::without_password;
 use anyhow::{Context as _, Result, bail};
 use bareboat::fleet::{
-    Fleet, FleetSettings, HubAddress, ViewAuthorization, ViewSettings, Views, install_views,
+    Fleet, FleetSettings, HubAddress, MysqlShelf, Peers, PostgresShelf, ViewAuthorization,
+    ViewSettings, Views, install_views,
 };
 use bareboat::{Server, ServerBuilder};
 use base64::Engine as _;
@@ -64,8 +67,6 @@ pub(crate) fn open(settings: &Settings) -> Result<Option<ServedFleet>> {
         Some(file) => file.clone(),
         None => settings.store.data_dir.join("fleet.db"),
     };
-    crate::serve::private_file(&fleet.file)
-        .with_context(|| format!("{} cannot be written", fleet.file.display()))?;
     fleet.namespace.clone_from(&wanted.fleet_namespace);
     fleet.sharding_name.clone_from(&wanted.fleet_sharding_name);
     fleet.probe_interval = wanted.fleet_probe_interval;
@@ -74,14 +75,21 @@ pub(crate) fn open(settings: &Settings) -> Result<Option<ServedFleet>> {
     fleet.shelf.ring = usize::try_from(wanted.fleet_recent_bytes).unwrap_or(usize::MAX);
     fleet.shelf.pages = usize::try_from(wanted.fleet_cache_bytes).unwrap_or(usize::MAX);
     fleet.shelf.rows_per_member = wanted.fleet_max_objects;
-    let file = fleet.file.clone();
-    let unusable = || {
-        format!(
-            "the objects of members in {} cannot be used",
-            file.display()
-        )
+    fleet.shelf.bytes_per_member = wanted.fleet_max_bytes;
+    let (fleet, place) = match wanted.fleet_shelf {
+        FleetShelf::Local => {
+            let place = fleet.file.display().to_string();
+            crate::serve::private_file(&fleet.file)
+                .with_context(|| format!("{place} cannot be written"))?;
+            (Fleet::open(fleet).map_err(anyhow::Error::from), place)
+        }
+        FleetShelf::Shared => {
+            let url = shared_address(settings)?;
+            (open_shared(url, fleet), without_password(url))
+        }
     };
-    let fleet = Fleet::open(fleet).with_context(unusable)?;
+    let unusable = || format!("the objects of members in {place} cannot be used");
+    let fleet = fleet.with_context(unusable)?;
     let mut bounds = ViewSettings::default().bounds;
     bounds.time = wanted.fleet_search_time;
     bounds.bytes = usize::try_from(wanted.fleet_search_bytes).unwrap_or(usize::MAX);
@@ -98,6 +106,32 @@ pub(crate) fn open(settings: &Settings) -> Result<Option<ServedFleet>> {
     Ok(Some(ServedFleet { fleet, views }))
 }
 
+/// Returns the address of the database that has the objects of members.
+fn shared_address(settings: &Settings) -> Result<&str> {
+    if !settings.fleet.fleet_sharding_name.is_empty() {
+        bail!(
+            "--fleet-shelf=shared shares the members out by itself; leave --fleet-sharding-name out"
+        );
+    }
+    let address = settings.store.storage.as_deref().unwrap_or("");
+    let (scheme, _) = address.split_once("://").unwrap_or_default();
+    match scheme {
+        "postgres" | "postgresql" | "mysql" | "mariadb" => Ok(address),
+        _ => bail!(
+            "--fleet-shelf=shared needs a store in PostgreSQL, MariaDB or MySQL (--storage postgres://… or mysql://…); with another store use --fleet-shelf=local: one server syncs, and the others forward to it"
+        ),
+    }
+}
+
+fn open_shared(url: &str, fleet: FleetSettings) -> Result<Fleet> {
+    if url.starts_with("postgres") {
+        let engine = PostgresShelf::open(url, &fleet.shelf)?;
+        return Ok(Fleet::open_shared(fleet, Box::new(engine))?);
+    }
+    let engine = MysqlShelf::open(url, &fleet.shelf)?;
+    Ok(Fleet::open_shared(fleet, Box::new(engine))?)
+}
+
 impl ServedFleet {
     /// Adds kinds and views to a server.
     pub(crate) fn install(&self, builder: ServerBuilder) -> Result<ServerBuilder> {
@@ -108,9 +142,17 @@ impl ServedFleet {
         }
     }
 
-    /// Begins to follow the members.
-    pub(crate) async fn start(&self, server: &Server, leads: watch::Receiver<bool>) {
-        self.fleet.start(server, leads).await;
+    /// Begins to follow the members, alone or among other servers of the same store.
+    pub(crate) async fn start(
+        &self,
+        server: &Server,
+        leads: watch::Receiver<bool>,
+        peers: Option<Peers>,
+    ) {
+        match peers {
+            Some(peers) => self.fleet.start_among(server, leads, peers).await,
+            None => self.fleet.start(server, leads).await,
+        }
     }
 
     /// Says where clients reach this server.

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
             Err(error) => return failure(&error),
         },
     };
+    store_flags::warn_of_password(std::env::args_os().filter_map(|text| text.into_string().ok()));
     let outcome = match arguments.command {
         Command::Serve(settings) => serve::run(&settings, started),
         Command::Migrate(flags) => migrate::run(&flags),

@@ -10,13 +10,13 @@ use bareboat::encryption::EncryptedBackend;
 use bareboat::prelude::*;
 use bareboat::server::reload::{Contents, Following, ReloadMetrics, WatchedFiles};
 use bareboat::service_accounts::ServiceAccounts;
-use bareboat_certificates::{CertificateAuthority, IssueError, Issuer, Template};
+use bareboat_certificates::{CertificateAuthority, IssueError, Issuer, Template, pem};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often certificates are checked for their expiry.
-const RENEW_EVERY: Duration = Duration::from_secs(3600);
+/// How often the server checks whether its certificates expire soon.
+pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(3600);
 
 /// Watches files until it is dropped.
 pub(crate) struct Reloads {
@@ -72,10 +72,11 @@ impl Reloads {
     pub(crate) fn client_ca(&mut self, tls: &Tls, settings: &Settings) {
         let paths = client_ca_files(settings);
         let tls = tls.clone();
-        let count = paths.len();
-        self.follow("client CA", paths, move |files| {
-            let texts: Result<Vec<&str>, String> = (0..count).map(|at| files.text(at)).collect();
-            tls.replace_client_ca(&texts?.join("\n")).map_err(describe)
+        self.follow("client CA", paths.clone(), move |files| {
+            let texts = (0..paths.len()).map(|at| files.text(at));
+            let texts: Vec<&str> = texts.collect::<Result<_, String>>()?;
+            let all = joined_cas(&paths, &texts)?;
+            tls.replace_client_ca(&all).map_err(describe)
         });
     }
 
@@ -155,9 +156,11 @@ impl Reloads {
         }));
     }
 
-    /// Renews certificates before they expire, for as long as the server runs. `renewed` is called with all of them.
+    /// Renews certificates before they expire, for as long as the server runs. `renewed` is called with all of them after each
+    /// check.
     pub(crate) fn renew(
         &mut self,
+        every: Duration,
         settings: &Settings,
         renewed: impl Fn(&certificates::Certificates) + Send + 'static,
     ) {
@@ -166,7 +169,7 @@ impl Reloads {
         let bind = settings.bind.ip();
         self.renewing = Some(tokio::spawn(async move {
             loop {
-                tokio::time::sleep(RENEW_EVERY).await;
+                tokio::time::sleep(every).await;
                 let (data, names) = (data.clone(), names.clone());
                 let ensured =
                     tokio::task::spawn_blocking(move || certificates::ensure(&data, &names, bind));
@@ -212,6 +215,20 @@ pub(crate) fn client_ca_files(settings: &Settings) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = settings.connections.client_ca.iter().cloned().collect();
     files.push(folder(&settings.store.data_dir).join("ca.crt"));
     files
+}
+
+/// Joins the texts of files with CAs. Each file must have one: if it were left out, its clients would be refused for no visible
+/// reason.
+pub(crate) fn joined_cas(
+    paths: &[PathBuf],
+    texts: &[impl AsRef<str> + std::borrow::Borrow<str>],
+) -> Result<String, String> {
+    for (path, text) in paths.iter().zip(texts) {
+        if pem::certificates(text.as_ref()).is_empty() {
+            return Err(format!("{} contains no certificate in PEM", path.display()));
+        }
+    }
+    Ok(texts.join("\n"))
 }
 
 /// The CA of a data directory, read again when it changes.

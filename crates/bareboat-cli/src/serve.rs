@@ -28,7 +28,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Runs until the server ends.
@@ -43,7 +43,7 @@ pub(crate) fn run(settings: &Settings, started: Instant) -> Result<()> {
     runtime.spawn(memory::release_after_peaks());
     let outcome = runtime.block_on(serve(settings, started));
     // Tasks that still run are dropped.
-    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
 }
 
@@ -149,6 +149,10 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
     shared_identity::check(&store, settings, own_keys).await?;
     let _keys = shared_identity::follow(&store, settings, &published.ca, &accounts);
     let mut identity = Identity::new(&files);
+    let has_peers = settings.fleet.fleet && store.is_shared();
+    if has_peers {
+        builder = fleet::peers::trust(builder, settings, &tls, &client_ca, &published)?;
+    }
     builder = identity.install(builder, settings, &tls, &client_ca, &accounts)?;
     if settings.storage.encryption_provider_config.is_some() {
         let backend = encrypted.clone();
@@ -202,7 +206,9 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
     }
     let mut controllers = bareboat::control_plane::start_with(&server, options).await;
     if let Some(fleet) = &fleet {
-        fleet.start(&server, controllers.leads()).await;
+        let peers = || fleet::peers::peers(settings, &controllers, &certificates.ca, &chain);
+        let peers = has_peers.then(peers).transpose()?;
+        fleet.start(&server, controllers.leads(), peers).await;
     }
     reloads.serving(&tls, settings);
     reloads.client_ca(&tls, settings);
@@ -222,7 +228,7 @@ async fn serve(settings: &Settings, started: Instant) -> Result<()> {
         let text = kubeconfig::admin(reachable(address), &chain, &certificates);
         kubeconfig::save(&kubeconfig, &text);
         let (path, given) = (kubeconfig.clone(), settings.connections.tls_cert.is_some());
-        reloads.renew(settings, move |certificates| {
+        reloads.renew(reloads::RENEW_EVERY, settings, move |certificates| {
             // Its own certificate also counts if it could not be saved.
             let served = match given {
                 true => chain.as_str(),
@@ -337,24 +343,36 @@ fn tls(settings: &Settings, certificates: &Certificates) -> Result<(String, Stri
         None => certificates.server.clone(),
     };
     let client_cas = reloads::client_ca_files(settings);
-    let client_cas: Result<Vec<String>> = client_cas.iter().map(|path| read(path)).collect();
-    let client_ca = client_cas?.join("\n");
-    let tls = Tls::from_pem(&chain, &key, Some(&client_ca))?;
+    let texts: Result<Vec<String>> = client_cas.iter().map(|path| read(path)).collect();
+    let client_ca = reloads::joined_cas(&client_cas, &texts?).map_err(anyhow::Error::msg)?;
+    let tls = Tls::from_pem(&chain, &key, Some(&client_ca)).with_context(|| {
+        let [chain, key] = reloads::serving_files(settings).map(|path| path.display().to_string());
+        format!("the certificate {chain} with the key {key} and the client CAs cannot be used")
+    })?;
     Ok((chain, client_ca, tls))
 }
 
 /// Returns the configuration of service account tokens.
 fn service_accounts(settings: &Settings, keys: &KeyFiles) -> Result<ServiceAccounts> {
     let wanted = &settings.accounts;
-    let keys = keys.read()?;
+    let read = keys.read()?;
     let mut tokens = TokenSettings::default();
     if !wanted.service_account_issuer.is_empty() {
         tokens.issuers = wanted.service_account_issuer.clone();
     }
     tokens.audiences = wanted.api_audiences.clone();
     tokens.longest = wanted.service_account_max_token_expiration;
-    ServiceAccounts::new(&keys.signing, &keys.others, tokens)
-        .context("the keys of service account tokens cannot be used")
+    ServiceAccounts::new(&read.signing, &read.others, tokens).with_context(|| {
+        let files: Vec<String> = keys
+            .all()
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        format!(
+            "the keys of service account tokens in {} cannot be used; put them back from a backup",
+            files.join(", ")
+        )
+    })
 }
 
 /// Returns the address for other machines: the one of the settings, or, if the server listens on all addresses, this
@@ -417,7 +435,14 @@ async fn wait(store: &Store, terminate: &mut Signal, interrupt: &mut Signal) -> 
     store.release_memory();
     // This thread started the server and only waits from now on. What it freed would stay with it.
     memory::release_of_this_thread();
+    // Controllers run for the first time after the start.
+    let after_start = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        bareboat::release_code();
+        std::future::pending().await
+    };
     tokio::select! {
+        () = after_start => Ok(()),
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
         why = store.poisoned() => bail!("the store failed: {why}; restart the server to recover from the log"),

@@ -28,7 +28,7 @@ pub(crate) use aggregation::AggregationSettings;
 pub(crate) use audit::{AuditMode, AuditSettings};
 pub(crate) use connections::ConnectionSettings;
 pub(crate) use file::parse;
-pub(crate) use fleet::{FleetAuthorization, FleetSettings};
+pub(crate) use fleet::{FleetAuthorization, FleetSettings, FleetShelf};
 pub(crate) use identity::IdentitySettings;
 pub(crate) use kubelets::KubeletFlags;
 pub(crate) use logging::{LogFormat, LogSettings};
@@ -206,6 +206,25 @@ mod tests {
         assert_eq!(settings.profile, Profile::Bare);
         assert_eq!(settings.disable_controller, ["pods", "garbage"]);
         assert_eq!(settings.store.data_dir, PathBuf::from("./bareboat-data"));
+    }
+
+    #[test]
+    fn a_shelf_is_shared_in_a_database() {
+        let shared = |storage: &str, more: &[&str]| {
+            let mut arguments = vec!["--fleet", "--fleet-shelf", "shared"];
+            arguments.extend(["--storage", storage]);
+            arguments.extend(more);
+            let settings = settings(&arguments).unwrap();
+            let opened = crate::fleet::open(&settings);
+            opened.map(drop).unwrap_err().to_string()
+        };
+        for storage in ["sqlite:x.db", "etcd://127.0.0.1:1"] {
+            assert!(shared(storage, &[]).contains("PostgreSQL"), "{storage}");
+        }
+        for storage in ["postgres://127.0.0.1:1/x", "mysql://a@127.0.0.1:1/x"] {
+            let refused = shared(storage, &["--fleet-sharding-name", "a"]);
+            assert!(refused.contains("--fleet-sharding-name"), "{refused}");
+        }
     }
 
     #[test]

@@ -104,6 +104,45 @@ pub(crate) fn without_password(address: &str) -> String {
     }
 }
 
+/// Warns on standard error if the command line has an address with a password: other users of the machine see it in the
+/// list of processes.
+pub(crate) fn warn_of_password(arguments: impl Iterator<Item = String>) {
+    if arguments
+        .into_iter()
+        .any(|argument| has_password(&argument))
+    {
+        eprintln!(
+            "warning: the command line has the address of a store with a password, which other users of this machine see in \
+             the list of processes: use password-file= in the address, PGPASSWORD or MYSQL_PWD in the environment, or \
+             put the address into BAREBOAT_STORAGE or a file for --config"
+        );
+    }
+}
+
+/// Returns whether `argument` is an address of a store, or a flag with one, that contains a password.
+fn has_password(argument: &str) -> bool {
+    let address = match argument.split_once('=') {
+        Some((flag, address)) if flag.starts_with("--") => address,
+        _ => argument,
+    };
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return false;
+    };
+    if !["postgres", "postgresql", "mysql", "mariadb", "etcd"].contains(&scheme) {
+        return false;
+    }
+    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    // A password may contain a slash or an @ that is not escaped.
+    let named = place
+        .rsplit_once('@')
+        .and_then(|(user, _)| user.split_once(':'));
+    let mut parameters = parameters
+        .split('&')
+        .filter_map(|pair| pair.split_once('='));
+    named.is_some_and(|(_, password)| !password.is_empty())
+        || parameters.any(|(name, value)| name == "password" && !value.is_empty())
+}
+
 impl StoreFlags {
     /// Where the store is.
     pub(crate) fn place(&self) -> Result<Place> {
@@ -123,6 +162,34 @@ pub(crate) fn progress(quiet: bool) -> impl FnMut(Progress) {
             last = Instant::now();
             let mib = so_far.bytes >> 20;
             eprintln!("{} records, {mib} MiB", so_far.records);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_addresses_are_noticed() {
+        for argument in [
+            "postgres://user:hunter2@h/db",
+            "--storage=mysql://user:hunter2@h:3306/db?tls=off",
+            "postgresql://h/db?user=u&password=hunter2",
+            "--from=postgres://u:hun/ter@2@h/db",
+        ] {
+            assert!(has_password(argument), "{argument}");
+        }
+        for argument in [
+            "serve",
+            "--storage",
+            "postgres://user@h:5432/db?password-file=/etc/password",
+            "mysql://user:@h/db",
+            "etcd://a:2379,b:2379/prefix",
+            "sqlite:/var/a:b@c",
+            "--server=https://u:p@h",
+        ] {
+            assert!(!has_password(argument), "{argument}");
         }
     }
 }

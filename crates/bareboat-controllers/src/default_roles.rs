@@ -7,68 +7,71 @@
 use crate::Client;
 use crate::controller;
 use crate::identity::{self, Identity};
-use crate::options::DefaultRoles;
+use crate::options::{DefaultRoles, Options};
 use crate::startup::Startup;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Status, Value, value};
 use bareboat_rbac::defaults::{self, Repair, Set};
+use bareboat_server::Server;
+use bareboat_server::kinds::catalog::Table;
 use futures_util::StreamExt as _;
 use std::collections::HashSet;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
-/// How many objects are written at the same time. They share commits.
-const PARALLEL: usize = 64;
+/// How many objects are written at the same time. They share commits. Each costs memory while it is written.
+const PARALLEL: usize = 16;
 
 /// Creates and repairs the default roles and bindings, if the server serves roles.
 pub(crate) fn run(startup: &mut Startup) -> BoxFuture<'_, ()> {
     Box::pin(async move {
-        let objects = wanted(startup);
-        let client = Client::new(startup.server.clone()).named("kube-apiserver");
-        let client = &client;
-        futures_util::stream::iter(&objects)
-            .for_each_concurrent(PARALLEL, |object| async move {
-                if let Err(status) = create_or_repair(client, object).await {
-                    let name = text(object, &["metadata", "name"]);
-                    tracing::error!(name, %status, "cannot write a default role or binding");
-                }
-            })
+        let (server, options) = (&startup.server, &startup.options);
+        let table = server.catalog().table();
+        let serves = |group: &str, plural: &str| table.find(group, plural).is_some();
+        if !serves(GROUP, "clusterroles") {
+            return;
+        }
+        let defaults = match options.default_roles {
+            // A server without pods has no nodes, and none of the controllers that manage workloads.
+            DefaultRoles::All if serves("", "pods") => Some(Set::Full),
+            DefaultRoles::All => Some(Set::Bare),
+            DefaultRoles::ControllersOnly => None,
+        };
+        let defaults = defaults
+            .into_iter()
+            .flat_map(|set| defaults::objects(set, &serves));
+        let of_controllers = match server.uses_roles() {
+            true => roles_of_controllers(server, options, &table),
+            false => Vec::new(),
+        };
+        let client = Client::new(server.clone()).named("kube-apiserver");
+        let mut done = HashSet::new();
+        // Made one after the other: a server does not hold all of them at once.
+        let wanted = defaults
+            .chain(of_controllers)
+            .filter(move |object| done.insert(path(object)));
+        futures_util::stream::iter(wanted)
+            .for_each_concurrent(PARALLEL, |object| create_or_repair(&client, object))
             .await;
     })
 }
 
-/// The roles and bindings that a server should have.
-fn wanted(startup: &Startup) -> Vec<Value> {
-    let (server, options) = (&startup.server, &startup.options);
-    let table = server.catalog().table();
-    let serves = |group: &str, plural: &str| table.find(group, plural).is_some();
-    if !serves(GROUP, "clusterroles") {
-        return Vec::new();
-    }
-    // A server without pods has no nodes, and none of the controllers that manage workloads.
-    let set = match serves("", "pods") {
-        true => Set::Full,
-        false => Set::Bare,
-    };
-    let mut objects = match options.default_roles {
-        DefaultRoles::All => defaults::objects(set, &serves),
-        DefaultRoles::ControllersOnly => Vec::new(),
-    };
-    if server.uses_roles() {
-        let mut known: HashSet<String> = objects.iter().map(path).collect();
-        let on = controller::ALL
-            .iter()
-            .filter(|entry| entry.is_on(server, options));
-        let identities: Vec<Identity> = on.filter_map(|entry| entry.identity(&table)).collect();
-        for role in identity::roles(&identities) {
-            if known.insert(path(&role)) {
-                objects.push(role);
-            }
-        }
-    }
-    objects
+/// The roles and bindings of the controllers that this server runs.
+fn roles_of_controllers(server: &Server, options: &Options, table: &Table) -> Vec<Value> {
+    let on = controller::ALL
+        .iter()
+        .filter(|entry| entry.is_on(server, options));
+    let identities: Vec<Identity> = on.filter_map(|entry| entry.identity(table)).collect();
+    identity::roles(&identities)
 }
 
-async fn create_or_repair(client: &Client, default: &Value) -> Result<(), Status> {
+async fn create_or_repair(client: &Client, default: Value) {
+    if let Err(status) = try_create_or_repair(client, &default).await {
+        let name = text(&default, &["metadata", "name"]);
+        tracing::error!(name, %status, "cannot write a default role or binding");
+    }
+}
+
+async fn try_create_or_repair(client: &Client, default: &Value) -> Result<(), Status> {
     let collection = collection(default);
     let path = path(default);
     let (namespace, name) = place(default);

@@ -99,7 +99,7 @@ pub(crate) fn roles(identities: &[Identity]) -> Vec<Value> {
     let accounts: Vec<&str> = of_kubernetes.map(|one| one.account).collect();
     let mut all = match accounts.is_empty() {
         true => Vec::new(),
-        false => defaults::of_controllers(&accounts),
+        false => defaults::of_controllers(&accounts).collect(),
     };
     for one in identities {
         for (namespace, rules) in &one.own {

@@ -6,8 +6,11 @@
 //! moment that it still leads. This does no harm: every write of a controller has preconditions.
 
 mod metrics;
+mod notes;
 
 pub(crate) use metrics::publish;
+pub(crate) use notes::Notes;
+pub use notes::{ADDRESS, LEASE, LEASES};
 
 use crate::Client;
 use crate::controller::Controller;
@@ -24,11 +27,11 @@ use bareboat_storage::{Entry, Event, Resource, Store};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
-const LEASES: &str = "coordination.k8s.io/leases";
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "bareboat-controllers";
 
@@ -43,24 +46,52 @@ const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Whether the controllers of this server work.
 #[derive(Clone, Debug)]
-pub(crate) struct Leadership(watch::Sender<bool>);
+pub(crate) struct Leadership {
+    leads: watch::Sender<bool>,
+    /// What the Lease says about its holder.
+    notes: Notes,
+    /// The revision with which this server took the Lease; 0 before it did.
+    term: Arc<AtomicU64>,
+}
 
 impl Leadership {
     /// The only server of its store leads from the start.
     pub(crate) fn new(leads: bool) -> Leadership {
-        Leadership(watch::Sender::new(leads))
+        Leadership {
+            leads: watch::Sender::new(leads),
+            notes: Notes::default(),
+            term: Arc::default(),
+        }
     }
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<bool> {
-        self.0.subscribe()
+        self.leads.subscribe()
+    }
+
+    /// Returns what the Lease says about its holder.
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Returns the revision with which this server last took the Lease.
+    pub(crate) fn term(&self) -> Arc<AtomicU64> {
+        self.term.clone()
     }
 
     fn leads(&self) -> bool {
-        *self.0.borrow()
+        *self.leads.borrow()
+    }
+
+    /// Leads from now on. No other server ever has the same term.
+    fn take(&self, term: u64) {
+        if !self.leads() {
+            self.term.store(term, Ordering::Release);
+        }
+        self.set(true);
     }
 
     fn set(&self, leads: bool) {
-        let changed = self.0.send_if_modified(|now| {
+        let changed = self.leads.send_if_modified(|now| {
             let changed = *now != leads;
             *now = leads;
             changed
@@ -179,11 +210,11 @@ impl State {
         let begun = Instant::now();
         let written = tokio::time::timeout(self.patience(), self.write(lease, &self.holder, VALID));
         match written.await {
-            Ok(Ok(())) => {
+            Ok(Ok(term)) => {
                 let mut seen = self.seen.lock();
                 seen.renewed = Some(begun);
                 if !seen.ended {
-                    self.leadership.set(true);
+                    self.leadership.take(term);
                 }
             }
             outcome => {
@@ -220,13 +251,13 @@ impl State {
         Some((entry, lease))
     }
 
-    /// Writes the Lease, if it did not change since it was read.
+    /// Writes the Lease, if it did not change since it was read. Returns its revision.
     async fn write(
         &self,
         lease: Option<&Object>,
         holder: &str,
         valid: Duration,
-    ) -> Result<(), Status> {
+    ) -> Result<u64, Status> {
         let now = Timestamp::now()
             .strftime("%Y-%m-%dT%H:%M:%S%.6fZ")
             .to_string();
@@ -242,7 +273,11 @@ impl State {
             "renewTime": (now.as_str()),
             "leaseTransitions": (transitions.unwrap_or(0) + i64::from(!same && before.is_some())),
         });
-        match lease {
+        let notes = match holder.is_empty() {
+            true => Notes::default(),
+            false => self.leadership.notes.clone(),
+        };
+        let written = match lease {
             None => {
                 let lease = value!({
                     "apiVersion": "coordination.k8s.io/v1",
@@ -250,15 +285,20 @@ impl State {
                     "metadata": {"name": NAME, "namespace": NAMESPACE},
                     "spec": spec,
                 });
-                self.client.create(PATH, &lease).await?;
+                let mut lease = Object::try_from(lease).unwrap_or_default();
+                notes.write(&mut lease);
+                self.client.create(PATH, lease.value()).await?
             }
             Some(lease) => {
                 let mut lease = lease.clone();
                 lease.map_mut().insert("spec", spec);
-                self.client.update(&join(PATH, NAME), lease.value()).await?;
+                notes.write(&mut lease);
+                self.client.update(&join(PATH, NAME), lease.value()).await?
             }
-        }
-        Ok(())
+        };
+        let version = written.at(&["metadata", "resourceVersion"]);
+        let version = version.and_then(|version| version.as_str()?.parse().ok());
+        version.ok_or_else(|| Status::internal("the Lease has no resourceVersion"))
     }
 
     /// Releases the Lease, so that another server leads at once.
@@ -277,7 +317,7 @@ impl State {
         };
         let released = self.write(Some(&lease), "", Duration::from_secs(1));
         match tokio::time::timeout(RELEASE_WITHIN, released).await {
-            Ok(Ok(())) => {}
+            Ok(Ok(_)) => {}
             // Another server takes it when it is no longer valid.
             Ok(Err(status)) => tracing::debug!(%status, "cannot release the Lease of the leader"),
             Err(_) => tracing::debug!("cannot release the Lease of the leader in time"),

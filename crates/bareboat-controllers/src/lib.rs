@@ -41,9 +41,12 @@ mod service_cidrs;
 mod startup;
 mod sweep;
 
+/// Signed tokens, for those who implement [`SecretTokenIssuer`].
+pub use bareboat_tokens as tokens;
 pub use certificates::CertificateSigning;
 pub use client::{Client, read_answer};
 pub use kubernetes::KubernetesService;
+pub use leader_election::{ADDRESS as LEADER_ADDRESS, LEASE as LEADER_LEASE, LEASES};
 pub use options::{DefaultRoles, FrontProxy, Options, UnknownController};
 pub use secret_tokens::{SecretTokenIssuer, UseHook};
 
@@ -94,8 +97,10 @@ impl Controllers {
         startup.finish()
     }
 
-    /// Says which address the server listens on. The service `default/kubernetes` then points there.
+    /// Says which address the server listens on. The service `default/kubernetes` then points there, and the Lease of the
+    /// leader names it while this server leads.
     pub fn listens(&self, address: SocketAddr) {
+        self.announce(LEADER_ADDRESS, address.to_string());
         for hook in &self.address_hooks {
             hook(address);
         }
@@ -105,6 +110,18 @@ impl Controllers {
     /// that one server is to do may follow it.
     pub fn leads(&self) -> tokio::sync::watch::Receiver<bool> {
         self.leadership.subscribe()
+    }
+
+    /// Says something about this server in an annotation of the leader's Lease, while it leads. The name of the annotation ends
+    /// with `.bareboat.dev/leader`, so that the next leader removes it.
+    pub fn announce(&self, name: &'static str, text: String) {
+        self.leadership.notes().set(name, text);
+    }
+
+    /// Returns the term of this server: the revision with which it last became the leader, and 0 before. Terms grow, and no two
+    /// servers of a store ever have the same.
+    pub fn term(&self) -> std::sync::Arc<std::sync::atomic::AtomicU64> {
+        self.leadership.term()
     }
 
     /// Ends the controllers and waits until they have ended, so that the store can be closed without errors in the log.

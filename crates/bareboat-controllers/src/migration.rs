@@ -16,7 +16,31 @@ use objects::Objects;
 /// The URL of definitions.
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Sends requests to a server.
+/// Sends requests to a server. [`Client`](crate::Client) sends them to one in this process.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } pub mod controllers { pub use bareboat_controllers::*; } }
+/// use bareboat::api::kind::BoxFuture;
+/// use bareboat::api::{Status, Value};
+/// use bareboat::controllers::Client;
+/// use bareboat::controllers::migration::Api;
+///
+/// /// Says what it sends.
+/// struct Loud(Client);
+///
+/// impl Api for Loud {
+///     fn send<'a>(
+///         &'a self,
+///         method: http::Method,
+///         path: &'a str,
+///         accept: &'static str,
+///         body: Option<&'a Value>,
+///     ) -> BoxFuture<'a, Result<Value, Status>> {
+///         println!("{method} {path}");
+///         self.0.send(method, path, accept, body)
+///     }
+/// }
+/// ```
 pub trait Api: Send + Sync {
     /// Sends a request and reads the response. A failure is the Status that the server sent.
     ///

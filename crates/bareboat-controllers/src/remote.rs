@@ -62,7 +62,7 @@ impl RemoteResource {
 }
 
 /// Returns the resources of other servers whose objects can be removed from a namespace, each in one version that can
-/// list and delete, and the versions that are not available (`GROUP/VERSION`).
+/// list and delete, and the versions that are not available (`GROUP/VERSION`) and may have such resources.
 pub(crate) fn removable(server: &Server) -> (Vec<RemoteResource>, Vec<String>) {
     removable_of(server.remote_versions())
 }
@@ -85,7 +85,8 @@ fn removable_of(versions: Vec<RemoteVersion>) -> (Vec<RemoteResource>, Vec<Strin
     (found, unavailable.iter().map(group_version).collect())
 }
 
-/// Returns the resources that meet a condition, each in one version, and the versions that are not available.
+/// Returns the resources that meet a condition, each in one version, and the versions that are not available. One that had no
+/// such resource when its server last answered is left out: it is nothing to wait for.
 fn choose(
     versions: Vec<RemoteVersion>,
     is_wanted: impl Fn(&RemoteResource) -> bool,
@@ -94,7 +95,13 @@ fn choose(
     let (mut found, mut unavailable) = (Vec::new(), Vec::new());
     for version in versions {
         match resources_of(&version) {
-            None => unavailable.push(version),
+            None => {
+                let last = version.last_resources.as_deref();
+                let last = last.map(|resources| parse(&version, resources));
+                if last.is_none_or(|last| last.iter().any(&is_wanted)) {
+                    unavailable.push(version);
+                }
+            }
             Some(resources) => {
                 let new = |resource: &RemoteResource| {
                     is_wanted(resource) && seen.insert(resource.group_resource())
@@ -115,9 +122,13 @@ fn group_version(version: &RemoteVersion) -> String {
 
 /// Returns the resources of one version, if they are known.
 pub(crate) fn resources_of(version: &RemoteVersion) -> Option<Vec<RemoteResource>> {
-    let resources = version.resources.as_ref()?.iter();
+    let resources = version.resources.as_ref()?;
+    Some(parse(version, resources))
+}
+
+fn parse(version: &RemoteVersion, resources: &[Value]) -> Vec<RemoteResource> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(Str::new);
-    let resources = resources.filter_map(|resource| {
+    let resources = resources.iter().filter_map(|resource| {
         let plural = text(resource.get("resource"))?;
         // It becomes a part of URLs.
         if !plural
@@ -140,7 +151,7 @@ pub(crate) fn resources_of(version: &RemoteVersion) -> Option<Vec<RemoteResource
                 .collect(),
         })
     });
-    Some(resources.collect())
+    resources.collect()
 }
 
 #[cfg(test)]
@@ -155,6 +166,7 @@ mod tests {
             group_priority: 1,
             version_priority: 1,
             resources,
+            last_resources: None,
         }
     }
 
@@ -189,5 +201,30 @@ mod tests {
             .collect();
         assert_eq!(found, [("v2", "others"), ("v1", "things")]);
         assert_eq!(unavailable, ["example.com/v3"]);
+    }
+
+    #[test]
+    fn a_version_that_last_had_nothing_to_remove_is_nothing_to_wait_for() {
+        let gone = |name: &str, last: Vec<Value>| RemoteVersion {
+            last_resources: Some(last.into()),
+            ..version(name, None)
+        };
+        let (found, unavailable) = removable_of(vec![
+            version("v4", None),
+            gone(
+                "v3",
+                vec![resource("things", "Namespaced", value!(["list", "delete"]))],
+            ),
+            gone(
+                "v2",
+                vec![
+                    resource("pods", "Namespaced", value!(["get", "list"])),
+                    resource("nodes", "Cluster", value!(["list", "delete"])),
+                ],
+            ),
+            gone("v1", Vec::new()),
+        ]);
+        assert!(found.is_empty());
+        assert_eq!(unavailable, ["example.com/v4", "example.com/v3"]);
     }
 }

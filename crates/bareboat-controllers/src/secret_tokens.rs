@@ -33,6 +33,26 @@ const TYPE: &str = "kubernetes.io/service-account-token";
 pub type UseHook = Box<dyn Fn(&str, &str) + Send + Sync>;
 
 /// Signs tokens of Secrets, and reports their use.
+///
+/// ```
+/// # mod bareboat { pub mod controllers { pub use bareboat_controllers::*; } }
+/// use bareboat::controllers::tokens::account::{self, Claims};
+/// use bareboat::controllers::tokens::{KeyError, SigningKey};
+/// use bareboat::controllers::{SecretTokenIssuer, UseHook};
+/// use std::time::{SystemTime, UNIX_EPOCH};
+///
+/// /// Signs with one key, and does not know when tokens are used.
+/// struct OneKey(SigningKey);
+///
+/// impl SecretTokenIssuer for OneKey {
+///     fn issue(&self, claims: &Claims) -> Result<String, KeyError> {
+///         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+///         account::issue(&self.0, "https://harbour.example.com", claims, now.as_secs() as i64)
+///     }
+///
+///     fn on_use(&self, _: UseHook) {}
+/// }
+/// ```
 pub trait SecretTokenIssuer: Send + Sync {
     /// Signs a token.
     fn issue(&self, claims: &Claims) -> Result<String, KeyError>;

@@ -49,9 +49,11 @@ impl Inner {
                     };
                     let again = std::mem::replace(&mut sent, true);
                     let channel = &connection.channel;
+                    let asked = Instant::now();
                     let tried = self.block(self.try_append(channel, message.clone(), batch.id));
                     match tried {
                         Ok(Answer::Done) => {
+                            self.commits.note(asked.elapsed());
                             self.set_known(end);
                             return Ok(Appended::Done(end));
                         }

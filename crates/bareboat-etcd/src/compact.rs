@@ -162,6 +162,29 @@ impl Inner {
         })
     }
 
+    /// Returns the revision before the oldest batch that has a row, and the number of batches below the floor whose rows
+    /// are old enough to be deleted.
+    pub(crate) async fn swept(&self, channel: &Channel) -> Result<(u64, u64), ReadError> {
+        let (_, floor, _) = self.end(channel).await?;
+        let oldest = now().saturating_sub(KEEP);
+        let (mut from, mut swept, mut left) = (0, None, 0);
+        loop {
+            let rows = self.page_of_rows(channel, from, floor).await?;
+            let Some(last) = rows.last().map(|stored| stored.row.last) else {
+                break;
+            };
+            swept.get_or_insert(rows[0].row.first.saturating_sub(1));
+            let old = |stored: &&Stored| stored.row.last < floor && stored.row.at <= oldest;
+            let count = rows.iter().take_while(old).count();
+            left += count as u64;
+            if count < rows.len() {
+                break;
+            }
+            from = last;
+        }
+        Ok((swept.unwrap_or(floor), left))
+    }
+
     /// Raises the floor if another program has compacted revisions above it.
     pub(crate) async fn learn_compaction(&self, channel: &Channel) -> Result<(), BackendError> {
         let followed = self.follow_compaction(channel).await;

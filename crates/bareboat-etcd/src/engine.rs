@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use bareboat_storage::{
-    Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue,
+    Appended, Backend, BackendError, BackendStats, Batch, ChangePage, ChangeValue, CommitTimes,
     ConnectionCounter, Decide, Limits, Mark, PageLimit, Record, Refill, Rewritten, Stop, Sweep,
     Tail, Written, examine::Setting,
 };
@@ -83,6 +83,8 @@ pub(crate) struct Inner {
     /// The maximum size of the cluster's data; 0 if the cluster does not report it.
     pub(crate) quota: AtomicU64,
     pub(crate) connections: ConnectionCounter,
+    /// The times of the first commits.
+    pub(crate) commits: CommitTimes,
     closed: AtomicBool,
 }
 
@@ -129,6 +131,7 @@ impl Etcd {
             in_use: AtomicU64::new(0),
             quota: AtomicU64::new(0),
             connections: ConnectionCounter::default(),
+            commits: CommitTimes::default(),
             closed: AtomicBool::new(false),
         });
         let backend = Self {

@@ -68,16 +68,30 @@ impl Inner {
         }
     }
 
-    /// Returns the lowest revision that is held. Deletes holds whose time is over.
-    pub(crate) async fn held(&self, channel: &Channel) -> Result<Option<u64>, ReadError> {
-        let range = Range {
+    /// Returns the range of all holds.
+    fn holds(&self) -> Range {
+        Range {
             key: self.keys.at("l/"),
             end: self.keys.at("l0"),
             limit: 0,
             revision: 0,
-        };
+        }
+    }
+
+    /// Returns the revisions that are held.
+    pub(crate) async fn running(&self, channel: &Channel) -> Result<Vec<u64>, ReadError> {
+        let now = now();
+        let found = channel.range(&self.holds()).await?;
+        let texts = found.all.iter();
+        let texts = texts.filter_map(|pair| serde_json::from_slice::<Text>(&pair.value).ok());
+        let texts = texts.filter(|text| text.until > now);
+        Ok(texts.map(|text| text.revision).collect())
+    }
+
+    /// Returns the lowest revision that is held. Deletes holds whose time is over.
+    pub(crate) async fn held(&self, channel: &Channel) -> Result<Option<u64>, ReadError> {
         let (now, mut lowest) = (now(), None::<u64>);
-        for pair in &channel.range(&range).await?.all {
+        for pair in &channel.range(&self.holds()).await?.all {
             let text = serde_json::from_slice::<Text>(&pair.value).ok();
             match text.filter(|text| text.until > now) {
                 Some(text) => {

@@ -24,6 +24,7 @@ mod engine;
 mod epoch;
 mod error;
 mod fetch;
+mod foreign;
 mod hold;
 mod layout;
 mod listen;

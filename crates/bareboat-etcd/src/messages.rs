@@ -47,6 +47,22 @@ impl Range {
     }
 }
 
+/// Returns the request for the keys of `range` that were changed at the revision `since` of etcd or later, without their
+/// values.
+pub(crate) fn changed_keys(range: &Range, since: u64) -> Vec<u8> {
+    let mut out = range.encode();
+    put_number(&mut out, 8, 1);
+    put_number(&mut out, 10, since);
+    out
+}
+
+/// Returns the request for the number of keys in `range`.
+pub(crate) fn count_keys(range: &Range) -> Vec<u8> {
+    let mut out = range.encode();
+    put_number(&mut out, 9, 1);
+    out
+}
+
 /// An operation of a transaction.
 pub(crate) enum Op {
     Range(Range),
@@ -170,6 +186,8 @@ pub(crate) struct Found {
     pub(crate) header: Header,
     pub(crate) all: Vec<KeyValue>,
     pub(crate) more: bool,
+    /// The number of keys in the range, of which `all` may be a part.
+    pub(crate) count: u64,
 }
 
 impl Found {
@@ -180,6 +198,7 @@ impl Found {
                 (1, Field::Bytes(header)) => found.header = Header::decode(&header)?,
                 (2, Field::Bytes(pair)) => found.all.push(KeyValue::decode(&pair)?),
                 (3, Field::Number(more)) => found.more = more != 0,
+                (4, Field::Number(count)) => found.count = count,
                 _ => {}
             }
             Some(())

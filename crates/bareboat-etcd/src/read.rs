@@ -257,7 +257,8 @@ impl Inner {
         })
     }
 
-    /// Reads the properties of the cluster that decide whether acknowledged writes survive a crash.
+    /// Reads the properties of the cluster that decide whether acknowledged writes survive a crash, and how far
+    /// compaction is.
     pub(crate) fn settings(self: &Arc<Self>) -> Result<Vec<Setting>, BackendError> {
         self.cold.call(self, async |channel| {
             let status = channel.status().await?;
@@ -265,7 +266,21 @@ impl Inner {
             let alarms = self.alarms(channel).await?;
             let used = status.in_use * 100 / status.quota.max(1);
             const FULL: &str = "raise --quota-backend-bytes, or delete objects; then etcdctl compact, etcdctl defrag for one member after another, and etcdctl alarm disarm";
+            let holds = match &*self.running(channel).await? {
+                [] => "none".to_owned(),
+                revisions => {
+                    let lowest = revisions.iter().min().copied().unwrap_or_default();
+                    format!(
+                        "{}, history is kept from revision {lowest}",
+                        revisions.len()
+                    )
+                }
+            };
+            let (swept, left) = self.swept(channel).await?;
             Ok(vec![
+                Setting::good("running backups", holds),
+                Setting::swept(swept, left),
+                self.foreign(channel).await?,
                 Setting::good("version", &*status.version),
                 Setting::judged(
                     "quota in use",

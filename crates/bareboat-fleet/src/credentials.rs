@@ -1,6 +1,6 @@
 //! How a member is reached: its address and credentials, from the PediaCluster or from Secrets it names.
 
-use crate::kinds::INSECURE;
+use crate::kinds::{IMPERSONATOR, INSECURE};
 use crate::kubeconfig;
 use bareboat_api::{Object, Value};
 use bareboat_server::{ClientIdentity, OutboundAccess};
@@ -25,9 +25,28 @@ bareboat_api::opaque_debug!(Access);
 
 /// Returns the names of the Secrets that a member needs.
 pub(crate) fn secrets(object: &Object) -> impl Iterator<Item = &str> {
-    PARTS.iter().filter_map(|part| {
+    let parts = PARTS.iter().filter_map(|part| {
         let name = object.at(&["spec", "authenticationFrom", part, "name"])?;
         name.as_str()
+    });
+    parts.chain(object.annotation(IMPERSONATOR))
+}
+
+/// Returns how requests of users are forwarded: with the token that the annotation names, or as the sync does it.
+pub(crate) fn forwarding(
+    object: &Object,
+    access: &Access,
+    secret: &dyn Fn(&str, &str) -> Option<Vec<u8>>,
+) -> Result<Access, String> {
+    let Some(name) = object.annotation(IMPERSONATOR) else {
+        return Ok(access.clone());
+    };
+    let token = secret(name, "token").and_then(|token| String::from_utf8(token).ok());
+    let token = token.ok_or_else(|| format!("the Secret {name} has no key token"))?;
+    Ok(Access {
+        token: Some(token.trim().to_owned()),
+        certificate: None,
+        ..access.clone()
     })
 }
 
@@ -191,6 +210,31 @@ mod tests {
         let referred = referred.expect("it is complete");
         assert_eq!(referred.token.as_deref(), Some("from-secret"));
         assert_ne!(both.digest(), referred.digest());
+    }
+
+    #[test]
+    fn users_are_forwarded_with_a_token_of_their_own() {
+        let spec = value!({"apiserver": "https://a", "authenticationFrom": {"token": {"name": "s", "key": "token"}}});
+        let secret = |name: &str, key: &str| match (name, key) {
+            ("s", "token") => Some(b"reads".to_vec()),
+            ("i", "token") => Some(b"acts\n".to_vec()),
+            _ => None,
+        };
+        let plain = cluster(spec.clone());
+        let access = read(&plain, &secret).expect("it is complete");
+        let same = forwarding(&plain, &access, &secret).expect("it is the same");
+        assert!(same == access);
+        let annotated = |name: &str| {
+            let metadata =
+                value!({"name": "c1", "annotations": {"fleet.bareboat.dev/impersonator": name}});
+            let object = value!({"metadata": metadata, "spec": (spec.clone())});
+            Object::try_from(object).expect("an object")
+        };
+        let own = forwarding(&annotated("i"), &access, &secret).expect("it is complete");
+        assert_eq!(own.token.as_deref(), Some("acts"));
+        assert_eq!(secrets(&annotated("i")).collect::<Vec<_>>(), ["s", "i"]);
+        // Without the token nothing is forwarded; the other token has no right to it.
+        assert!(forwarding(&annotated("missing"), &access, &secret).is_err());
     }
 
     #[test]

@@ -21,6 +21,10 @@ pub(crate) const FINALIZER: &str = "clusterpedia.io/cluster-synchro-controller";
 pub(crate) const SYNC: &str = "fleet.bareboat.dev/sync";
 /// The annotation of members that administrators of this server may use as administrators.
 pub(crate) const MASTERS: &str = "fleet.bareboat.dev/masters";
+/// The annotation of members that decide themselves who reads their objects, if it is `Member`; else it is `Hub`.
+pub(crate) const AUTHORIZATION: &str = "fleet.bareboat.dev/authorization";
+/// The annotation with the Secret whose token acts as the users of forwarded requests.
+pub(crate) const IMPERSONATOR: &str = "fleet.bareboat.dev/impersonator";
 /// The annotation of members whose certificate is not verified.
 pub(crate) const INSECURE: &str = "fleet.bareboat.dev/insecure";
 

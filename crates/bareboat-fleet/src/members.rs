@@ -7,8 +7,12 @@
 pub(crate) mod conditions;
 pub(crate) mod controller;
 pub(crate) mod definitions;
+pub(crate) mod note;
 pub(crate) mod profiles;
+mod restore;
 pub(crate) mod session;
+mod shards;
+pub(crate) mod share;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod table;

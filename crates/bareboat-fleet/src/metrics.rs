@@ -107,7 +107,8 @@ impl Series {
         self.skipped.reset();
         self.refills.reset();
         let now = table.now();
-        for state in table.all() {
+        // Each member is counted by the server that syncs it.
+        for state in table.all().iter().filter(|state| !state.is_remote()) {
             let name: &[&str] = &[&state.name];
             self.ready
                 .with_label_values(name)

@@ -1,16 +1,18 @@
-//! The sync of one type of one member: a list if there is no version to resume from, then a watch, again and again.
+//! The sync of one type of one member: the present state if there is no version to resume from, then a watch, again and again.
 //!
 //! Rows and the version that covers them are written in one transaction, so that a crash at any point loses nothing: the watch
 //! continues at the version that was saved. The task of a type never decides that a type is gone; it ends, and the member's
 //! session asks the member what it serves.
 
 mod backoff;
+mod initial;
 mod lines;
 mod pages;
 mod parse;
 mod redact;
 pub(crate) mod writer;
 
+pub(crate) use initial::Streaming;
 pub(crate) use redact::Redaction;
 
 use crate::api::{MemberApi, MemberError, refused};
@@ -33,6 +35,8 @@ const BATCH: usize = 500;
 const BATCH_BYTES: usize = 4 << 20;
 /// How long a batch is collected.
 const COLLECT: Duration = Duration::from_millis(20);
+/// Up to this many bytes are parsed at once, such as a bookmark: another thread would cost more.
+const SHORT: usize = 4 << 10;
 /// The longest event.
 const LONGEST_LINE: usize = 16 << 20;
 
@@ -138,6 +142,8 @@ pub(crate) struct TypeSync {
     pub(crate) redaction: Redaction,
     pub(crate) writer: Writer,
     pub(crate) refills: Arc<Semaphore>,
+    /// Whether the member sends the present state in a watch.
+    pub(crate) streaming: Arc<Streaming>,
     pub(crate) settings: Arc<FleetSettings>,
     pub(crate) report: Arc<dyn Fn(Report) + Send + Sync>,
     /// How the progress of this sync is marked: the version, and a digest of what is left out.
@@ -151,6 +157,8 @@ impl TypeSync {
         let mut backoff = Backoff::new(self.settings.first_wait, self.settings.longest_wait);
         let mut allowance = Allowance::new(self.settings.refill_interval);
         let mut resumes = saved.is_some();
+        // The watch that brought the present state goes on with what happens after it.
+        let mut open: Option<Lines> = None;
         loop {
             let Some(version) = saved.clone() else {
                 (self.report)(Report::Waiting);
@@ -160,9 +168,10 @@ impl TypeSync {
                 resumes = true;
                 allowance.take().await;
                 match self.refill().await {
-                    Ok(version) => {
+                    Ok(filled) => {
                         backoff.reset();
-                        saved = Some(version);
+                        saved = Some(filled.version);
+                        open = filled.stream;
                     }
                     Err(End::Gone) => return,
                     Err(End::Expired | End::Done) => {
@@ -178,7 +187,10 @@ impl TypeSync {
             };
             let began = Instant::now();
             let mut reached = version.clone();
-            let end = self.watch(&mut reached).await;
+            let end = match open.take() {
+                Some(lines) => self.follow(lines, &mut reached).await,
+                None => self.watch(&mut reached).await,
+            };
             let moved = reached != version;
             saved = Some(reached);
             match end {
@@ -234,6 +246,25 @@ impl TypeSync {
         self.writer.apply(batch).await
     }
 
+    /// Notes a version that came without changes.
+    async fn note(&self, version: &str) -> Result<(), WriteError> {
+        let progress = Progress {
+            version: self.mark.clone(),
+            resource_version: version.to_owned(),
+        };
+        self.writer.note(self.member, self.kind, progress).await
+    }
+
+    /// Reads events, on another thread if they are long.
+    async fn read_events(&self, raw: Vec<bytes::Bytes>, start: String) -> Option<Events> {
+        let reader = self.reader();
+        if raw.iter().map(bytes::Bytes::len).sum::<usize>() <= SHORT {
+            return Some(reader.events(&raw, &start));
+        }
+        let parsing = tokio::task::spawn_blocking(move || reader.events(&raw, &start));
+        parsing.await.ok()
+    }
+
     /// The one namespace that is asked for, if there is only one.
     fn namespace(&self) -> Option<&str> {
         match self.options.namespaces.as_slice() {
@@ -278,19 +309,19 @@ impl TypeSync {
             Ok(answer) => return refused(answer).await.into(),
             Err(error) => return error.into(),
         };
+        let lines = Lines::new(answer.body, LONGEST_LINE);
+        self.follow(lines, version).await
+    }
+
+    /// Writes the events of a watch that is open, until it ends.
+    async fn follow(&self, mut lines: Lines, version: &mut String) -> End {
         (self.report)(Report::Syncing);
-        let mut lines = Lines::new(answer.body, LONGEST_LINE);
-        let mut saved_at = Instant::now();
-        let mut unsaved = false;
         loop {
-            let (raw, last) = match self.collect(&mut lines).await {
+            let (raw, last) = match self.collect(&mut lines, self.settings.silence).await {
                 Ok(collected) => collected,
                 Err(end) => return end,
             };
-            let reader = self.reader();
-            let start = version.clone();
-            let parsing = tokio::task::spawn_blocking(move || reader.events(&raw, &start));
-            let Ok(events) = parsing.await else {
+            let Some(events) = self.read_events(raw, version.clone()).await else {
                 return End::Failed(
                     MemberError::Garbage("an event cannot be read".to_owned()).into(),
                 );
@@ -304,19 +335,19 @@ impl TypeSync {
             if skipped > 0 {
                 (self.report)(Report::Skipped(skipped));
             }
+            let moved = reached.is_some();
             if let Some(reached) = reached {
                 *version = reached;
-                unsaved = true;
             }
-            let due = unsaved && saved_at.elapsed() >= self.settings.bookmark_interval;
-            if !changes.is_empty() || due {
+            if !changes.is_empty() {
                 match self.write(changes, Some(version.clone())).await {
                     Ok(applied) => (self.report)(Report::Changed(applied.changed)),
                     Err(error) => return error.into(),
                 }
-                saved_at = Instant::now();
-                unsaved = false;
             } else {
+                if moved && let Err(error) = self.note(version).await {
+                    return error.into();
+                }
                 (self.report)(Report::Heard);
             }
             match ended {
@@ -332,8 +363,12 @@ impl TypeSync {
 
     /// Collects the lines of one batch: the first may take long, the others a moment. The second value is how the stream ended
     /// after them.
-    async fn collect(&self, lines: &mut Lines) -> Result<(Vec<bytes::Bytes>, Option<End>), End> {
-        let first = tokio::time::timeout(self.settings.silence, lines.next()).await;
+    async fn collect(
+        &self,
+        lines: &mut Lines,
+        silence: Duration,
+    ) -> Result<(Vec<bytes::Bytes>, Option<End>), End> {
+        let first = tokio::time::timeout(silence, lines.next()).await;
         let first = match first {
             // The connection may be half open.
             Err(_) => return Err(End::Done),

@@ -5,5 +5,8 @@ mod ghost;
 mod hub;
 mod lies;
 mod model;
+mod noise;
+mod peers;
 mod rig;
+mod shared;
 mod sync;

@@ -12,6 +12,9 @@ pub(crate) type TypeKey = (String, String);
 /// The group and plural of CustomResourceDefinitions.
 pub(crate) const DEFINITIONS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 
+/// The group and plural of namespaces.
+pub(crate) const NAMESPACES: (&str, &str) = ("", "namespaces");
+
 /// Types by a text: `deployments.apps`, `*.apps`, `pods` of the core group, or `*` for all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypePattern {
@@ -81,11 +84,17 @@ impl Rule {
         rules.collect()
     }
 
+    fn names(&self, resource: &ApiResource) -> bool {
+        self.resources.iter().any(|name| resource.is_called(name))
+    }
+
     /// Returns whether the rule means a type, and whether it names it.
     fn matches(&self, resource: &ApiResource) -> Option<Named> {
-        let in_group = self.group == "*" || self.group == resource.group;
+        // Events are one kind in two groups.
+        let of_events = is_events(resource) && EVENT_GROUPS.contains(&self.group.as_str());
+        let in_group = self.group == "*" || self.group == resource.group || of_events;
         if in_group {
-            let named = self.resources.iter().any(|name| resource.is_called(name));
+            let named = self.names(resource);
             if named && self.group != "*" {
                 return Some(Named::Yes);
             }
@@ -108,8 +117,11 @@ enum Named {
     Yes,
 }
 
+/// The groups that have events.
+const EVENT_GROUPS: [&str; 2] = ["", "events.k8s.io"];
+
 fn is_events(resource: &ApiResource) -> bool {
-    resource.resource == "events" && matches!(resource.group.as_str(), "" | "events.k8s.io")
+    resource.resource == "events" && EVENT_GROUPS.contains(&resource.group.as_str())
 }
 
 /// Types that are noise: they are synced only if a rule names them.
@@ -133,6 +145,8 @@ pub(crate) type Definitions = BTreeMap<TypeKey, Arc<Value>>;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chosen {
     pub(crate) resource: ApiResource,
+    /// The same kind in another group, if a rule names that one.
+    pub(crate) alias: Option<ApiResource>,
     /// Other versions that the member serves.
     pub(crate) others: Vec<String>,
     pub(crate) definition: Option<Arc<Value>>,
@@ -149,6 +163,13 @@ impl Chosen {
 }
 
 impl Wanted {
+    /// Returns whether a type is synced because the sync itself needs it, whatever rules say.
+    pub(crate) fn needs(&self, key: &TypeKey) -> bool {
+        let selects = self.options.namespace_selector.is_some();
+        let key = (key.0.as_str(), key.1.as_str());
+        key == DEFINITIONS || selects && key == NAMESPACES
+    }
+
     /// Returns whether a type is to be synced, judged by its names alone.
     pub(crate) fn wants(&self, resource: &ApiResource, is_custom: bool) -> bool {
         self.named(resource, is_custom).is_some()
@@ -200,12 +221,13 @@ impl Wanted {
                 continue;
             }
             let named = self.named(served[0], definition.is_some());
-            if named.is_none() && !is_definitions {
+            if named.is_none() && !self.needs(&key) {
                 continue;
             }
             let version = self.version(&served, definition.map(|one| &**one));
             let others = served.iter().filter(|one| one.version != version.version);
             chosen.push(Chosen {
+                alias: self.alias(version, discovered),
                 others: others.map(|one| one.version.clone()).collect(),
                 resource: version.clone(),
                 definition: definition.cloned(),
@@ -214,6 +236,20 @@ impl Wanted {
             });
         }
         chosen
+    }
+
+    /// Returns the group under which a rule names a type that is synced in another one: so it may be with events.
+    fn alias(&self, synced: &ApiResource, discovered: &Discovered) -> Option<ApiResource> {
+        if !is_events(synced) {
+            return None;
+        }
+        let names = |other: &ApiResource| {
+            let mut rules = self.rules.iter();
+            rules.any(|rule| rule.group == other.group && rule.names(other))
+        };
+        let mut others = discovered.resources.iter();
+        let other = others.find(|one| is_events(one) && one.group != synced.group && names(one));
+        other.cloned()
     }
 
     /// Chooses a version: the preferred one of built-in kinds; of custom kinds the one that a rule names, else the stored one.
@@ -284,152 +320,4 @@ pub(crate) fn essential(mut definition: Value) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use bareboat_api::value;
-    use std::collections::BTreeSet;
-
-    fn resource(group: &str, version: &str, plural: &str, kind: &str) -> ApiResource {
-        ApiResource {
-            group: group.to_owned(),
-            version: version.to_owned(),
-            resource: plural.to_owned(),
-            kind: kind.to_owned(),
-            singular: kind.to_lowercase(),
-            namespaced: true,
-            verbs: ["get", "list", "watch"].map(str::to_owned).to_vec(),
-            ..ApiResource::default()
-        }
-    }
-
-    fn discovered() -> Discovered {
-        Discovered {
-            resources: vec![
-                resource("", "v1", "pods", "Pod"),
-                resource("", "v1", "events", "Event"),
-                resource("", "v1", "secrets", "Secret"),
-                resource("events.k8s.io", "v1", "events", "Event"),
-                resource("apps", "v1", "deployments", "Deployment"),
-                resource("coordination.k8s.io", "v1", "leases", "Lease"),
-                resource(
-                    "apiextensions.k8s.io",
-                    "v1",
-                    "customresourcedefinitions",
-                    "CustomResourceDefinition",
-                ),
-                resource("example.com", "v1", "boats", "Boat"),
-                resource("example.com", "v1beta1", "boats", "Boat"),
-            ],
-            incomplete: BTreeSet::new(),
-        }
-    }
-
-    fn wanted(rules: Value) -> Wanted {
-        Wanted {
-            rules: Rule::read_all(Some(&rules)),
-            ..Wanted::default()
-        }
-    }
-
-    fn shown(wanted: &Wanted, definitions: Option<&Definitions>) -> Vec<String> {
-        let chosen = wanted.choose(&discovered(), definitions);
-        let shown = chosen.iter().filter(|one| one.shown);
-        shown
-            .map(|one| {
-                format!(
-                    "{}.{}/{}",
-                    one.resource.resource, one.resource.group, one.resource.version
-                )
-            })
-            .collect()
-    }
-
-    fn definitions() -> Definitions {
-        let definition = value!({"spec": {"group": "example.com", "names": {"plural": "boats"},
-            "versions": [{"name": "v1"}, {"name": "v1beta1", "storage": true}]}});
-        let key = defined_type(&definition).expect("it has a type");
-        BTreeMap::from([(key, Arc::new(definition))])
-    }
-
-    #[test]
-    fn names_match_in_any_form_and_case() {
-        for name in ["pods", "pod", "Pod", "PODS"] {
-            let wanted = wanted(value!([{"group": "", "resources": [name]}]));
-            assert_eq!(shown(&wanted, None), ["pods./v1"], "{name}");
-        }
-        let none = wanted(value!([{"group": "apps", "resources": ["pods"]}]));
-        assert_eq!(shown(&none, None), Vec::<String>::new());
-    }
-
-    #[test]
-    fn wildcards_leave_noise_out() {
-        let all = wanted(value!([{"group": "*", "resources": ["*"]}]));
-        assert_eq!(
-            shown(&all, Some(&definitions())),
-            [
-                "pods./v1",
-                "secrets./v1",
-                "customresourcedefinitions.apiextensions.k8s.io/v1",
-                "deployments.apps/v1",
-                "boats.example.com/v1beta1"
-            ]
-        );
-        let events = wanted(
-            value!([{"group": "", "resources": ["events"]}, {"group": "events.k8s.io", "resources": ["events"]}]),
-        );
-        assert_eq!(shown(&events, None), ["events./v1"]);
-        let core = wanted(value!([{"group": "", "resources": ["*"]}]));
-        assert_eq!(shown(&core, None), ["pods./v1", "secrets./v1"]);
-    }
-
-    #[test]
-    fn custom_kinds_wait_for_their_definitions() {
-        let boats = wanted(value!([{"group": "example.com", "resources": ["boats"]}]));
-        assert_eq!(shown(&boats, None), Vec::<String>::new());
-        assert_eq!(
-            shown(&boats, Some(&definitions())),
-            ["boats.example.com/v1beta1"]
-        );
-        let first =
-            wanted(value!([{"group": "example.com", "versions": ["v1"], "resources": ["boats"]}]));
-        assert_eq!(
-            shown(&first, Some(&definitions())),
-            ["boats.example.com/v1"]
-        );
-        let custom = Wanted {
-            all_custom: true,
-            ..Wanted::default()
-        };
-        assert_eq!(
-            shown(&custom, Some(&definitions())),
-            ["boats.example.com/v1beta1"]
-        );
-        assert_eq!(
-            shown(&custom, Some(&Definitions::new())),
-            Vec::<String>::new()
-        );
-    }
-
-    #[test]
-    fn definitions_are_always_synced() {
-        let nothing = Wanted::default();
-        let chosen = nothing.choose(&discovered(), None);
-        assert_eq!(chosen.len(), 1);
-        assert!(!chosen[0].shown);
-    }
-
-    #[test]
-    fn excluded_types_are_left_out() {
-        let mut all = wanted(value!([{"group": "*", "resources": ["*"]}]));
-        let options =
-            SyncOptions::parse("{exclude: [secrets, deployments.apps]}").expect("well formed");
-        all.options = Arc::new(options);
-        assert_eq!(
-            shown(&all, None),
-            [
-                "pods./v1",
-                "customresourcedefinitions.apiextensions.k8s.io/v1"
-            ]
-        );
-    }
-}
+mod tests;

@@ -2,11 +2,12 @@
 
 use crate::Fleet;
 use crate::credentials::Access;
-use bareboat_api::Status;
 use bareboat_api::kind::{BoxFuture, User};
+use bareboat_api::{Status, Value, value};
 use bareboat_server::reply::Response;
+use bareboat_server::request::body::RequestBody;
 use bareboat_server::{Places, Upstream, UpstreamTrust};
-use bareboat_views::{Fleet as FleetTable, LiveRequest, Members};
+use bareboat_views::{Fleet as FleetTable, LiveRequest, Members, Place, Review, read_answer};
 use http::HeaderName;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,6 +15,12 @@ use std::time::Duration;
 
 /// How long a member may take to begin an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a question about rights may take.
+const REVIEW: Duration = Duration::from_secs(5);
+/// Where a user's rights are asked for.
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+/// The largest answer about rights.
+const LARGEST_REVIEW: usize = 64 << 10;
 /// The group that may do everything. It is not passed on: the hub's administrators are not those of members.
 const MASTERS: &str = "system:masters";
 
@@ -88,6 +95,59 @@ impl Live {
     }
 }
 
+impl Live {
+    /// Asks the member what a user may do there.
+    async fn review(&self, review: &Review) -> Result<bool, Status> {
+        let info = &review.info;
+        let document = value!({
+            "kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
+            "spec": {"resourceAttributes": {
+                "verb": (info.verb.as_str()), "group": (info.group.as_str()), "resource": (info.resource.as_str()),
+                "subresource": (info.subresource.as_str()), "namespace": (info.namespace.as_str()), "name": (info.name.as_str()),
+            }},
+        });
+        let body = RequestBody::Memory(document.to_json().into());
+        let request = http::Request::builder()
+            .method(http::Method::POST)
+            .uri(REVIEWS)
+            .header(http::header::CONTENT_TYPE, "application/json")
+            .header(http::header::ACCEPT, "application/json")
+            .body(body);
+        let request = request.map_err(Status::internal)?;
+        let headers = self.headers(&review.user)?;
+        let answer = review
+            .calls
+            .forward_with(&self.upstream, REVIEWS, request, &headers);
+        let answer = answer.await?;
+        let code = answer.status();
+        let bytes = read_answer(answer, LARGEST_REVIEW).await?;
+        let parsed = bareboat_wire::json::parse(&bytes).map(|parsed| parsed.value);
+        let allowed = parsed
+            .ok()
+            .and_then(|review| review.at(&["status", "allowed"]).cloned());
+        match (code.is_success(), allowed) {
+            (true, Some(Value::Bool(allowed))) => Ok(allowed),
+            (true, _) => Ok(false),
+            (false, _) => Err(Status::unavailable(format!(
+                "it does not review rights: the answer is {code}"
+            ))),
+        }
+    }
+}
+
+/// Returns that a member cannot be reached.
+fn unreachable(member: &str) -> Status {
+    Status::unavailable(format!(
+        "the member {member} cannot be reached; the conditions of its PediaCluster say why"
+    ))
+}
+
+/// Adds the name of a member to a status.
+fn named(member: &str, mut status: Status) -> Status {
+    status.message = format!("the member {member}: {}", status.message);
+    status
+}
+
 /// Groups that every server adds itself.
 fn is_implied(group: &str) -> bool {
     matches!(group, "system:authenticated" | "system:unauthenticated")
@@ -107,12 +167,35 @@ fn escaped_key(key: &str) -> String {
 }
 
 impl Members for Fleet {
+    fn place(&self) -> Place {
+        self.parts.part.place()
+    }
+
+    fn left(&self) -> BoxFuture<'static, ()> {
+        let part = self.parts.part.clone();
+        Box::pin(async move { part.left().await })
+    }
+
     fn fleet(&self) -> Arc<FleetTable> {
         self.parts.table.fleet()
     }
 
     fn now(&self) -> i64 {
         self.parts.table.now()
+    }
+
+    fn review(&self, review: Review) -> BoxFuture<'static, Result<bool, Status>> {
+        let state = self.parts.table.get(&review.member);
+        let live = state.and_then(|state| state.live());
+        Box::pin(async move {
+            let live = live.ok_or_else(|| unreachable(&review.member))?;
+            let asking = tokio::time::timeout(REVIEW, live.review(&review));
+            let outcome = asking.await.unwrap_or_else(|_| {
+                let seconds = REVIEW.as_secs();
+                Err(Status::unavailable(format!("no answer within {seconds} s")))
+            });
+            outcome.map_err(|status| named(&review.member, status))
+        })
     }
 
     fn forward(&self, request: LiveRequest) -> BoxFuture<'static, Result<Response, Status>> {
@@ -123,18 +206,13 @@ impl Members for Fleet {
             .and_then(|state| state.live());
         Box::pin(async move {
             let member = &request.member;
-            let live = live.ok_or_else(|| {
-                Status::unavailable(format!("the member {member} cannot be reached"))
-            })?;
+            let live = live.ok_or_else(|| unreachable(member))?;
             let headers = live.headers(&request.user)?;
             let answer = request
                 .calls
                 .forward_with(&live.upstream, &request.target, request.request, &headers)
                 .await;
-            answer.map_err(|mut status| {
-                status.message = format!("the member {member}: {}", status.message);
-                status
-            })
+            answer.map_err(|status| named(member, status))
         })
     }
 }

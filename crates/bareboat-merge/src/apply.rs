@@ -21,7 +21,43 @@ use crate::{
 };
 use bareboat_api::{Str, Value, typing::TypeNode};
 
-/// The types and fields of a kind per version.
+/// The types and fields of a kind per version; [`FieldManager`] has an example.
+///
+/// The main endpoint of a kind with a status subresource leaves `status` alone:
+///
+/// ```
+/// use bareboat_api::typing::{NodeType, TypeNode};
+/// use bareboat_api::value;
+/// use bareboat_merge::apply::{FieldManager, NoConversion, Versions, Writer};
+/// use bareboat_merge::fields::FieldSet;
+///
+/// struct Anything;
+/// impl TypeNode for Anything {
+///     fn node_type(&self) -> NodeType { NodeType::Untyped }
+///     fn field(&self, _: &str) -> Option<&dyn TypeNode> { Some(&Anything) }
+///     fn items(&self) -> Option<&dyn TypeNode> { Some(&Anything) }
+/// }
+/// struct MainEndpoint(FieldSet);
+/// impl Versions for MainEndpoint {
+///     fn type_of(&self, _: &str) -> Option<&dyn TypeNode> { Some(&Anything) }
+///     fn reset_fields(&self, _: &str) -> Option<&FieldSet> { Some(&self.0) }
+/// }
+///
+/// let versions = MainEndpoint(FieldSet::of_names(&["status"]));
+/// let fields = FieldManager {
+///     api_version: "v1", kind: "Ship", versions: &versions, converter: &NoConversion, empty: &|| None,
+/// };
+/// let ship = value!({
+///     "apiVersion": "v1", "kind": "Ship", "metadata": {"name": "s"},
+///     "spec": {"sails": 2}, "status": {"phase": "Afloat"},
+/// });
+/// let writer = Writer { manager: "captain", subresource: "", now: "2024-01-01T00:00:00Z" };
+/// let written = fields.apply(None, &ship, false, writer)?;
+/// let owned = &written.at(&["metadata", "managedFields"]).and_then(|list| list.as_array()).expect("a list")[0];
+/// assert!(owned.at(&["fieldsV1", "f:spec", "f:sails"]).is_some());
+/// assert!(owned.at(&["fieldsV1", "f:status"]).is_none());
+/// # Ok::<(), bareboat_merge::apply::ApplyError>(())
+/// ```
 pub trait Versions {
     /// Returns the type of the kind in a version; `None` for versions that no longer exist.
     fn type_of(&self, api_version: &str) -> Option<&dyn TypeNode>;
@@ -74,7 +110,7 @@ pub struct Writer<'a> {
 ///     kind: "Ship",
 ///     versions: &OneVersion,
 ///     converter: &NoConversion,
-///     empty: None,
+///     empty: &|| None,
 /// };
 /// let writer = |manager| Writer { manager, subresource: "", now: "2024-01-01T00:00:00Z" };
 /// let ship = |sails: i64| value!({
@@ -98,10 +134,10 @@ pub struct FieldManager<'a> {
     pub versions: &'a dyn Versions,
     /// Conversion between versions, for entries of managers that used another version.
     pub converter: &'a dyn Converter,
-    /// An object of the kind with nothing set: the structs a typed object always has, such as
+    /// Returns an object of the kind with nothing set: the structs a typed object always has, such as
     /// `{"spec": {"strategy": {}}, "status": {}}`. The creator of an object does not own them.
-    /// `None` for kinds without such structs, like custom ones.
-    pub empty: Option<&'a Value>,
+    /// `None` for kinds without such structs, like custom ones. Few writes ask for it.
+    pub empty: &'a dyn Fn() -> Option<Value>,
 }
 
 bareboat_api::opaque_debug!(FieldManager<'_>);

@@ -35,7 +35,7 @@ impl Managed {
         // Of two entries of one manager the later counts: sorting is stable, and the later comes
         // first.
         managed.reverse();
-        managed.sort_by(Entry::identity_order);
+        bareboat_api::sort_by(&mut managed, Entry::identity_order);
         managed.dedup_by(|later, earlier| later.same_identity(earlier));
         Ok(Managed(managed))
     }
@@ -53,7 +53,7 @@ impl Managed {
         if self.0.is_empty() {
             return None;
         }
-        self.0.sort_by(Entry::order);
+        bareboat_api::sort_by(&mut self.0, Entry::order);
         Some(Value::Array(
             self.0.into_iter().map(Entry::into_value).collect(),
         ))

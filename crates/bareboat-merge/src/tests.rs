@@ -147,7 +147,7 @@ proptest! {
             kind: "K",
             versions: &kind,
             converter: &NoConversion,
-            empty: None,
+            empty: &|| None,
         };
         let subresource = if subresource { "status" } else { "" };
         let writer = Writer { manager: "m", subresource, now: "2024-01-01T00:00:00Z" };
@@ -177,7 +177,7 @@ fn objects_of_the_maximum_depth_are_handled() {
         kind: "K",
         versions: &kind,
         converter: &NoConversion,
-        empty: None,
+        empty: &|| None,
     };
     let writer = |manager| Writer {
         manager,

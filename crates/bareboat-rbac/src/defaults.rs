@@ -24,53 +24,78 @@ pub enum Set {
     Bare,
 }
 
-/// Returns the default objects: roles first, then bindings.
+/// Returns the default objects: roles first, then bindings. Each is made when the iterator reaches it, so that a caller
+/// need not hold all of them.
 ///
 /// `serves` returns whether the server has a resource, given its group and name without
 /// subresource. In the bare set, rules of the aggregated roles (`admin`, `edit`, `view`) name only
 /// served resources.
-pub fn objects(set: Set, serves: &dyn Fn(&str, &str) -> bool) -> Vec<Value> {
-    let mut all: Vec<Value> = Vec::new();
-    let mut keep = false;
-    let mut trim = false;
-    for line in POLICY.lines().filter(|line| !line.starts_with('#')) {
-        match line.strip_prefix("  ") {
-            None => {
-                let mut words = line.split(' ');
-                let (kind, place) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-                let rest: Vec<&str> = words.collect();
-                keep = set == Set::Full || rest.contains(&"bare");
-                trim = set == Set::Bare && place.starts_with("system:aggregate-to-");
-                if keep {
-                    all.push(begin(kind, place, &rest));
-                }
-            }
-            Some(detail) if keep => {
-                if let Some(Value::Object(object)) = all.last_mut() {
-                    add(object, detail, &|group, resource| {
-                        !trim || serves(group, resource)
-                    });
-                }
-            }
-            Some(_) => {}
-        }
-    }
-    all
+pub fn objects<'a>(
+    set: Set,
+    serves: &'a (dyn Fn(&str, &str) -> bool + Sync),
+) -> impl Iterator<Item = Value> + 'a {
+    blocks()
+        .filter(move |block| set == Set::Full || block.words.contains(&"bare"))
+        .map(move |block| {
+            let trim = set == Set::Bare && block.place.starts_with("system:aggregate-to-");
+            block.object(&|group, resource| !trim || serves(group, resource))
+        })
 }
 
 /// The namespace of the service accounts that controllers write as.
 const CONTROLLERS: &str = "kube-system";
 
 /// The default roles and bindings of some of Kubernetes' controllers, given the names of their service accounts.
-pub fn of_controllers(accounts: &[&str]) -> Vec<Value> {
-    let mut all = objects(Set::Full, &|_, _| true);
-    all.retain(|object| {
-        let name = object.at(&["metadata", "name"]).and_then(Value::as_str);
-        let account = name.and_then(|name| name.strip_prefix("system:controller:"));
-        object.at(&["metadata", "namespace"]).is_none()
-            && account.is_some_and(|account| accounts.contains(&account))
-    });
-    all
+pub fn of_controllers(accounts: &[&str]) -> impl Iterator<Item = Value> {
+    blocks()
+        .filter(|block| {
+            // The place of an object in a namespace has the namespace before its name.
+            let account = block.place.strip_prefix("system:controller:");
+            account.is_some_and(|account| accounts.contains(&account))
+        })
+        .map(|block| block.object(&|_, _| true))
+}
+
+/// The lines about one object.
+struct Block {
+    kind: &'static str,
+    place: &'static str,
+    /// The other words of its first line.
+    words: Vec<&'static str>,
+    details: Vec<&'static str>,
+}
+
+impl Block {
+    fn object(&self, serves: &dyn Fn(&str, &str) -> bool) -> Value {
+        let mut value = begin(self.kind, self.place, &self.words);
+        if let Value::Object(object) = &mut value {
+            for detail in &self.details {
+                add(object, detail, serves);
+            }
+        }
+        value
+    }
+}
+
+fn blocks() -> impl Iterator<Item = Block> {
+    let mut lines = POLICY
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .peekable();
+    std::iter::from_fn(move || {
+        let mut words = lines.next()?.split(' ');
+        let mut block = Block {
+            kind: words.next().unwrap_or(""),
+            place: words.next().unwrap_or(""),
+            words: words.collect(),
+            details: Vec::new(),
+        };
+        while let Some(detail) = lines.peek().and_then(|line| line.strip_prefix("  ")) {
+            block.details.push(detail);
+            lines.next();
+        }
+        Some(block)
+    })
 }
 
 /// A role and its binding for a controller that Kubernetes does not have: in one namespace, or in all of them.

@@ -29,6 +29,27 @@ pub use space::*;
 pub use writers::*;
 
 /// A database that several stores share.
+///
+/// ```
+/// use bareboat_rig::checks::Shared;
+/// use bareboat_storage::{Backend, MemoryBackend};
+/// use std::sync::Arc;
+///
+/// /// In memory; a real one is a process, and `open` connects to it.
+/// struct Memory(Arc<MemoryBackend>);
+/// impl Shared for Memory {
+///     fn port(&self) -> u16 { 5432 }
+///     fn url(&self, port: u16, name: &str) -> String { format!("memory://127.0.0.1:{port}/{name}") }
+///     fn size(&self, _: &str) -> u64 { 0 }
+///     fn open(&self, _: &str) -> Arc<dyn Backend> { self.0.clone() }
+/// }
+///
+/// let database = Memory(Arc::new(MemoryBackend::starting_at(1)));
+/// let url = database.url(database.port(), "boats");
+/// assert_eq!(database.open(&url).mark().expect("it is in memory").last, 1);
+/// ```
+///
+/// `bareboat_rig::checks!(database)` makes the tests of a function `database` that returns such a value.
 pub trait Shared: Sync {
     /// Returns the port of the database on this machine.
     fn port(&self) -> u16;
@@ -39,10 +60,13 @@ pub trait Shared: Sync {
     /// Returns the bytes that the store `name` takes in the database.
     fn size(&self, name: &str) -> u64;
 
-    /// Returns the number of updates of a day in `make test`.
-    fn short_day(&self) -> u64 {
-        200_000
+    /// Returns whether only one store may have it open at a time.
+    fn is_exclusive(&self) -> bool {
+        false
     }
+
+    /// Prepares the database for a day of updates, before anything else uses it.
+    fn prepare_day(&self) {}
 
     /// Frees the space of deleted rows, as the database does by itself about once a minute. A short day has no minute.
     fn clean(&self, _name: &str) {}

@@ -121,6 +121,8 @@ pub enum Outcome {
 pub struct Operation {
     /// The number of the client. Its reads never go back.
     pub client: usize,
+    /// The number of the server that was asked.
+    pub server: usize,
     /// When the request was sent, in nanoseconds after the start of the run.
     pub begun: u64,
     /// When the answer was complete.

@@ -24,6 +24,29 @@ pub fn bound(loose: Duration, strict: Duration) -> Duration {
     }
 }
 
+/// Returns the wait of a list that a bound is for: the median in `make torture`, one of the quickest in `make test`, where other work may
+/// delay most of them. Waits for the next poll are all long, so one of the quickest tells the two apart.
+pub fn typical(waits: &mut [Duration]) -> Duration {
+    waits.sort();
+    let at = match torture() {
+        Some(_) => waits.len() / 2,
+        None => waits.len() / 10,
+    };
+    waits[at]
+}
+
+/// Measures a rate up to ten times until it is at most `bound`, because something else may be counted once. Returns the lowest.
+pub async fn lowest_rate(bound: f64, mut measure: impl AsyncFnMut() -> f64) -> f64 {
+    let mut lowest = f64::INFINITY;
+    for _ in 0..10 {
+        lowest = lowest.min(measure().await);
+        if lowest <= bound {
+            break;
+        }
+    }
+    lowest
+}
+
 /// Returns how long faults are injected.
 pub fn length(short: Duration) -> Duration {
     torture().unwrap_or(short)

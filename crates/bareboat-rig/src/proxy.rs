@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 mod notifications;
 
+use crate::link::Link;
 use notifications::Filter;
 
 /// Where the connection is cut for the next request that contains the given bytes.
@@ -66,7 +67,15 @@ impl std::fmt::Debug for Proxy {
 impl Proxy {
     /// Starts a proxy to a port of this machine. Its threads end with the program.
     pub fn to(server: u16) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), server)
+    }
+
+    /// Starts a proxy at the far end of a link.
+    pub fn behind(link: &Link, server: u16) -> Self {
+        Self::at(link.listen(), server)
+    }
+
+    fn at(listener: TcpListener, server: u16) -> Self {
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(Mutex::new(State {
             server,

@@ -16,6 +16,7 @@ macro_rules! text {
 /// What every project has.
 const BASE: &[Template] = &[
     (".gitignore", text!("gitignore.in")),
+    ("AGENTS.md", text!("AGENTS.md.in")),
     (".github/workflows/test.yml", text!("test.yml.in")),
     ("Dockerfile", text!("Dockerfile.in")),
     ("Makefile", text!("Makefile.in")),
@@ -24,7 +25,7 @@ const BASE: &[Template] = &[
     ("cmd/main.go", text!("main.go.in")),
     (
         "config/crd/kustomization.yaml",
-        "resources:\n- bases/@{group}_@{plural}.yaml\n",
+        "resources:\n- bases/@{group}_@{plural}.yaml\n# +kubebuilder:scaffold:crdkustomizeresource\n",
     ),
     (
         "config/default/kustomization.yaml",
@@ -38,6 +39,10 @@ const BASE: &[Template] = &[
     (
         "config/rbac/kustomization.yaml",
         "resources:\n- role.yaml\n- role_binding.yaml\n",
+    ),
+    (
+        "config/samples/kustomization.yaml",
+        "resources:\n- @{version}_@{kind}.yaml\n# +kubebuilder:scaffold:manifestskustomizesamples\n",
     ),
     ("config/rbac/role.yaml", text!("role.yaml.in")),
     (
@@ -118,6 +123,7 @@ const SETUP_TEST: &str = "\tif err := (&@{Kind}Reconciler{Client: manager.GetCli
 const IMPORTS: &str = "// +kubebuilder:scaffold:imports";
 const SCHEME: &str = "// +kubebuilder:scaffold:scheme";
 const BUILDER: &str = "// +kubebuilder:scaffold:builder";
+const SAMPLES: &str = "# +kubebuilder:scaffold:manifestskustomizesamples";
 const MAIN: &str = "cmd/main.go";
 
 /// Returns the names of templates of a kind.
@@ -170,13 +176,14 @@ pub(crate) fn create(project: &Project) -> Vec<File> {
     };
     let operator = project.flavor == Flavor::Operator;
     let names = names(project, kind);
-    let (imports, setup) = match operator {
-        true => (IMPORT_CONTROLLER, SETUP_CONTROLLER),
-        false => (IMPORT_WEBHOOK, SETUP_WEBHOOK),
+    let (imports, setup, what) = match operator {
+        true => (IMPORT_CONTROLLER, SETUP_CONTROLLER, "An operator"),
+        false => (IMPORT_WEBHOOK, SETUP_WEBHOOK, "Admission webhooks"),
     };
     let version = names.fill("@{version}");
     let names = names
         .clone()
+        .with("what", what)
         .with("main-imports", &names.fill(imports))
         .with("main-setup", &names.fill(setup))
         .with("resources", &resource(project, kind, &version, !operator));
@@ -271,6 +278,11 @@ pub(crate) fn add_kind(
     let list = "config/crd/kustomization.yaml";
     let line = names.fill("- bases/@{group}_@{plural}.yaml\n");
     tree.edit(list, |text| after_last(list, text, "- bases/", &line))?;
+    let list = "config/samples/kustomization.yaml";
+    let line = names.fill("- @{version}_@{kind}.yaml\n");
+    if tree.get(list).is_some() {
+        tree.edit(list, |text| before(list, text, SAMPLES, &line))?;
+    }
     match project.flavor {
         Flavor::Operator => {
             describe(&resource(project, kind, &version, false), tree)?;

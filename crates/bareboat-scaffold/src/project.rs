@@ -75,6 +75,14 @@ impl Library {
             Library::Git(url) => format!("git = {}", Value::string(url)),
         }
     }
+
+    /// Returns the URL that others can install the program from, if there is one.
+    pub(crate) fn git(&self) -> &str {
+        match self {
+            Library::Path(_) => "",
+            Library::Git(url) => url,
+        }
+    }
 }
 
 /// A project.

@@ -16,6 +16,7 @@ macro_rules! text {
 /// What every project has.
 const BASE: &[Template] = &[
     (".gitignore", text!("gitignore.in")),
+    ("AGENTS.md", text!("AGENTS.md.in")),
     (".github/workflows/test.yml", text!("test.yml.in")),
     ("Dockerfile", text!("Dockerfile.in")),
     ("Makefile", text!("Makefile.in")),
@@ -58,6 +59,7 @@ pub(crate) fn create(project: &Project) -> Vec<File> {
         Flavor::Operator => {
             let names = names
                 .with("what", "An operator")
+                .with("with", ", with kopf")
                 .with(
                     "run",
                     "$(PYTHON) -m kopf run --all-namespaces src/*_operator.py",
@@ -75,6 +77,7 @@ pub(crate) fn create(project: &Project) -> Vec<File> {
         _ => {
             let names = names
                 .with("what", "Admission webhooks")
+                .with("with", ", with the standard library")
                 .with(
                     "run",
                     "$(PYTHON) src/serve.py --cert certs/tls.crt --key certs/tls.key",

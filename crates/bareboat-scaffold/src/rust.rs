@@ -22,6 +22,7 @@ const COMMON: &[Template] = &[
 ];
 
 const OPERATOR: &[Template] = &[
+    template!("AGENTS.md", "operator/AGENTS.md.in"),
     template!("Cargo.toml", "operator/Cargo.toml.in"),
     template!("Makefile", "operator/Makefile.in"),
     template!("README.md", "operator/README.md.in"),
@@ -36,6 +37,7 @@ const OPERATOR: &[Template] = &[
 ];
 
 const SERVER: &[Template] = &[
+    template!("AGENTS.md", "server/AGENTS.md.in"),
     template!("Cargo.toml", "server/Cargo.toml.in"),
     template!("Makefile", "server/Makefile.in"),
     template!("README.md", "server/README.md.in"),
@@ -49,6 +51,7 @@ const SERVER: &[Template] = &[
 ];
 
 const WEBHOOK: &[Template] = &[
+    template!("AGENTS.md", "webhook/AGENTS.md.in"),
     template!("Cargo.toml", "webhook/Cargo.toml.in"),
     template!("Makefile", "webhook/Makefile.in"),
     template!("README.md", "webhook/README.md.in"),
@@ -90,14 +93,15 @@ pub(crate) fn create(project: &Project) -> Vec<File> {
     files
 }
 
-/// The names of templates; the rules of webhooks are in another place in an operator.
+/// The names of templates; the rules and the program of webhooks are in other places in an operator.
 fn names(project: &Project, kind: &KindNames) -> Names {
     let singular = kind.singular();
-    let rules = match project.flavor {
-        Flavor::Operator => format!("crate::{singular}::webhook"),
-        _ => format!("crate::{singular}"),
+    let (rules, program) = match project.flavor {
+        Flavor::Operator => (format!("crate::{singular}::webhook"), "webhook"),
+        _ => (format!("crate::{singular}"), project.name.as_str()),
     };
-    Names::new(project, kind).with("rules", &rules)
+    let names = Names::new(project, kind).with("rules", &rules);
+    names.with("program", program)
 }
 
 /// Fills in one template.
@@ -171,6 +175,12 @@ pub(crate) fn add_kind(
                 tree,
             )?;
             let test = fill(include_str!("../templates/rust/server/it.rs.in"));
+            // The program has a test already.
+            let imports =
+                "use std::io::{BufRead as _, BufReader};\nuse std::process::{Command, Stdio};\n";
+            let test = test.replace(imports, "");
+            let test = test.split("\n/// Container runtimes").next();
+            let test = test.unwrap_or_default().to_owned();
             tree.add(&format!("tests/{singular}.rs"), test)
         }
         Flavor::Webhook => {

@@ -26,6 +26,7 @@ impl Names {
             ("plural", kind.plural.clone()),
             ("version", version),
             ("bareboat", project.library.manifest("bareboat")),
+            ("bareboat-git", project.library.git().to_owned()),
             (
                 "bareboat-testing",
                 project.library.manifest("bareboat-testing"),

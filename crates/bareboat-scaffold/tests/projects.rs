@@ -177,6 +177,33 @@ fn an_operator_in_go() {
 }
 
 #[test]
+fn webhooks_in_go() {
+    let project = project("guard", Flavor::Webhook, Language::Go, "Yacht");
+    expect(&extended(made(&project), &another("Crew")), "go-webhook");
+}
+
+#[test]
+fn webhooks_in_python() {
+    let project = project("guard", Flavor::Webhook, Language::Python, "Yacht");
+    let tree = extended(made(&project), &another("Crew"));
+    expect(&tree, "python-webhook");
+}
+
+#[test]
+fn the_workflow_installs_the_program_from_where_the_project_was_made_with() {
+    for language in [Language::Go, Language::Python] {
+        let mut project = project("yachts", Flavor::Operator, language, "Yacht");
+        let workflow = |project: &Project| made(project)[".github/workflows/test.yml"].clone();
+        // A checkout on another machine is no place to install from.
+        assert!(workflow(&project).contains("${{ vars.BAREBOAT_GIT || '' }}"));
+        project.library = Library::Git("https://example.com/bareboat.git".to_owned());
+        let text = workflow(&project);
+        assert!(text.contains("|| 'https://example.com/bareboat.git' }}"));
+        assert!(text.contains("cargo install --locked --git"), "{text}");
+    }
+}
+
+#[test]
 fn an_operator_in_python() {
     let project = project("yachts", Flavor::Operator, Language::Python, "Yacht");
     let mut tree = made(&project);

@@ -5,7 +5,6 @@
 
 mod approval;
 mod beta;
-mod client;
 mod conversion;
 mod convert;
 mod defaults;
@@ -17,7 +16,6 @@ mod patterns;
 mod props;
 mod reconcile;
 mod selectable;
-mod shape;
 mod structural;
 mod validate;
 mod version;
@@ -25,14 +23,14 @@ mod warnings;
 
 pub use approval::{ANNOTATION as APPROVAL_ANNOTATION, is_protected};
 pub use beta::advise_v1beta1;
-pub use client::{Target, check as check_client_config};
 pub use convert::{ANNOTATION as CONVERSION_ANNOTATION, Conversions};
 pub use reconcile::{Condition, Taken, reconcile, set_condition};
-pub use shape::{CustomShape, SchemaText};
 pub use validate::{validate_create, validate_status, validate_update};
 pub use version::{PrinterColumn, Version, compare_versions};
 pub use warnings::warnings;
 
+pub use crate::client::{Target, check as check_client_config};
+pub use crate::shape::{CustomShape, SchemaText};
 use crate::{Schema, SchemaCache};
 use bareboat_api::kind::{Names, Scope};
 use bareboat_api::{Map, Str, Value};

@@ -4,6 +4,7 @@
 //! name is not checked.
 
 mod address;
+mod letters;
 mod text;
 
 use crate::schema::Kind;
@@ -139,6 +140,7 @@ impl Format {
 }
 
 /// Returns whether a text is an absolute URI.
+#[cfg(feature = "expressions")]
 pub(crate) fn is_uri(text: &str) -> bool {
     Format::Uri.accepts(text)
 }

@@ -7,6 +7,7 @@
 mod embedded;
 
 use crate::schema::{Flags, Node, Schema};
+use bareboat_api::time::Timestamp;
 use bareboat_api::{FieldPath, Map, Str, Value, value};
 use std::sync::LazyLock;
 
@@ -323,11 +324,11 @@ fn wrong(path: FieldPath, expected: &'static str, value: &Value) -> MetadataErro
 /// Converts a time to UTC and whole seconds, the form used in metadata.
 fn normal_time(text: &str) -> Option<Str> {
     let normal = text.len() == 20 && text.ends_with('Z') && text.as_bytes()[10] == b'T';
-    let time: jiff::Timestamp = text.parse().ok()?;
+    let time = Timestamp::parse(text).ok()?;
     if normal {
         return Some(Str::new(text));
     }
-    Some(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into())
+    Some(time.print_seconds().into())
 }
 
 /// The type of a metadata member and whether its zero value is worth keeping.

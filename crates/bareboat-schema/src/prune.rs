@@ -17,7 +17,7 @@ impl Schema {
         };
         pruner.prune(object, Some(&self.root), true);
         if let Some(unknown) = pruner.unknown {
-            unknown.sort_unstable();
+            bareboat_api::sort_by(unknown, Ord::cmp);
         }
     }
 

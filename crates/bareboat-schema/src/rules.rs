@@ -10,13 +10,19 @@ mod view;
 pub(crate) use compile::{Wanted, check_expression, declare};
 pub(crate) use run::{check_default, evaluate};
 
-use bareboat_api::{Str, Value};
+use bareboat_api::{Map, Str, Value};
+pub(crate) use bareboat_cel::GoPattern as Pattern;
 use compile::Compiled;
 use std::fmt;
 use std::sync::OnceLock;
 
 /// The cost limit of all rules of one object together.
 pub(crate) const OBJECT_BUDGET: u64 = 10_000_000;
+
+/// Returns what a schema has that this build cannot compile: nothing.
+pub(crate) fn unavailable(_: &Map) -> Option<&'static str> {
+    None
+}
 
 /// The rules of one node.
 pub(crate) struct Rules {

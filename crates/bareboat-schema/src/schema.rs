@@ -9,9 +9,9 @@ mod typing;
 pub use cache::SchemaCache;
 
 use crate::format::Format;
+use crate::rules::Pattern;
 use bareboat_api::Value;
 use bareboat_api::typing::{ListKey, ListType};
-use bareboat_cel::GoPattern;
 use std::sync::Arc;
 
 /// The error of a schema that cannot be compiled.
@@ -24,6 +24,9 @@ pub enum SchemaError {
     /// The schema is not a JSON object.
     #[error("schema must be an object")]
     NotAnObject,
+    /// The schema has something that needs the feature `expressions`.
+    #[error("schema has {0}, which needs the feature `expressions` of bareboat")]
+    NeedsExpressions(&'static str),
 }
 
 /// The structural schema of one version of a kind; cheap to clone.
@@ -252,7 +255,7 @@ pub(crate) struct Checks {
     pub(crate) min_items: Option<i64>,
     pub(crate) max_properties: Option<i64>,
     pub(crate) min_properties: Option<i64>,
-    pub(crate) pattern: Option<Arc<GoPattern>>,
+    pub(crate) pattern: Option<Arc<Pattern>>,
     pub(crate) choices: Box<[Value]>,
     /// The enum values as sorted JSON texts, if there are too many for a linear search.
     pub(crate) choice_texts: Box<[Vec<u8>]>,
@@ -275,7 +278,7 @@ impl Checks {
             return Box::default();
         }
         let mut texts: Box<[Vec<u8>]> = choices.iter().map(Value::to_json).collect();
-        texts.sort_unstable();
+        bareboat_api::sort_by(&mut texts, Ord::cmp);
         texts
     }
 

@@ -16,7 +16,7 @@ mod probe;
 mod refresh;
 mod table;
 
-pub(crate) use merge::merge_v2;
+pub(crate) use merge::{hash_v2, merge_v2};
 pub(crate) use observer::ApiServiceObserver;
 pub(crate) use pass::answer;
 pub(crate) use refresh::{document, hidden, v2_documents};
@@ -116,6 +116,7 @@ impl Aggregation {
             group_priority: route.group_priority,
             version_priority: route.version_priority,
             resources: route.resources().map(|found| found.to_vec()),
+            last_resources: route.last_resources(),
         };
         self.routes().iter().map(describe).collect()
     }

@@ -24,6 +24,41 @@ use http::{HeaderMap, Method};
 use std::sync::Arc;
 
 /// Answers everything below some paths.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } pub mod server { pub use bareboat_server::*; } }
+/// use bareboat::api::Status;
+/// use bareboat::api::kind::BoxFuture;
+/// use bareboat::server::reply::{Body, Response};
+/// use bareboat::server::request::info::RequestInfo;
+/// use bareboat::server::request::query::Query;
+/// use bareboat::server::{Annex, Claim, Server, Visit};
+/// use std::sync::Arc;
+///
+/// /// Everything below `/tides`. Who may `get` the path is allowed to ask.
+/// struct Tides;
+///
+/// impl Annex for Tides {
+///     fn claim(&self, _: &http::Method, info: &RequestInfo, _: &Query, _: &http::HeaderMap) -> Option<Claim> {
+///         info.path.starts_with("/tides/").then(|| Claim {
+///             info: info.clone(),
+///             authorizes: false,
+///             streams: false,
+///             judged: true,
+///         })
+///     }
+///
+///     fn answer(&self, visit: Visit) -> BoxFuture<'static, Result<Response, Status>> {
+///         Box::pin(async move {
+///             let harbour = visit.request.uri().path().trim_start_matches("/tides/").to_owned();
+///             Ok(Response::new(Body::full(format!("high water in {harbour} at noon\n"))))
+///         })
+///     }
+/// }
+///
+/// let builder = Server::builder().annex(Arc::new(Tides));
+/// # drop(builder);
+/// ```
 pub trait Annex: Send + Sync {
     /// Returns what a request is about, if this annex answers it. `info` is how the server reads the path. It is called for every
     /// request, so a look at the path must decide.
@@ -48,7 +83,8 @@ pub struct Claim {
     pub authorizes: bool,
     /// Whether the answer is a stream: it takes no seat and has no deadline.
     pub streams: bool,
-    /// Whether a stream is judged by its target when rights change. Otherwise the annex does that.
+    /// Whether a stream is judged by its target when rights change. Otherwise the annex does that when
+    /// [`Life::rights_changed`](crate::Life::rights_changed) says so; the credentials are judged in any case.
     pub judged: bool,
 }
 

@@ -9,6 +9,7 @@ mod file;
 mod metrics;
 mod request;
 mod sink;
+#[cfg(feature = "outbound")]
 mod webhook;
 
 pub(crate) use arrival::Arrival;
@@ -16,6 +17,7 @@ pub use bareboat_audit::{Policy, PolicyError};
 pub use file::{AuditLog, AuditLogError, Rotation};
 pub(crate) use request::Audited;
 pub use sink::{Batching, Mode};
+#[cfg(feature = "outbound")]
 pub use webhook::AuditWebhook;
 
 use crate::diagnostics::Trace;
@@ -84,6 +86,7 @@ impl Audit {
     }
 
     /// Adds a webhook as a sink.
+    #[cfg(feature = "outbound")]
     #[must_use]
     pub fn webhook(mut self, webhook: AuditWebhook, mode: Mode, batching: Batching) -> Audit {
         let metrics = self.metrics.clone();

@@ -6,21 +6,25 @@ mod anonymous;
 mod certificate;
 mod front_proxy;
 mod impersonate;
+#[cfg(feature = "outbound")]
 mod issuers;
 mod tokens;
+#[cfg(feature = "outbound")]
 mod webhook;
 mod websocket;
 
 pub use anonymous::{Anonymous, AnonymousAccess};
-pub use bareboat_auth::{
-    AnonymousRule, AuthenticationConfiguration, ConfigurationError, JwtIssuer,
-};
+pub use bareboat_api::AnonymousRule;
+#[cfg(feature = "outbound")]
+pub use bareboat_auth::{AuthenticationConfiguration, ConfigurationError, JwtIssuer};
 pub(crate) use certificate::ConnectionIdentity;
 pub use certificate::{ClientCertificates, user_of_certificate};
 pub use front_proxy::{FrontProxy, FrontProxyError, FrontProxySettings};
 pub(crate) use impersonate::{impersonate, wants_impersonation};
+#[cfg(feature = "outbound")]
 pub use issuers::JwtIssuers;
 pub use tokens::{StaticTokens, TokenFileError, bearer};
+#[cfg(feature = "outbound")]
 pub use webhook::{ReviewVersion, WebhookTokens};
 pub(crate) use websocket::{hide_bearer_protocol, subprotocols, wants_websocket, with_bearer};
 
@@ -146,6 +150,15 @@ pub trait Authenticator: Send + Sync {
         evidence: &'a Evidence<'a>,
     ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>>;
 
+    /// The same without waiting, for methods that keep the users they know; `None` if
+    /// [`Authenticator::authenticate`] has to be asked. A user in the group `system:authenticated` is not copied.
+    fn authenticate_now(
+        &self,
+        _evidence: &Evidence<'_>,
+    ) -> Option<Result<Option<Arc<User>>, BadCredentials>> {
+        None
+    }
+
     /// Returns the user of a bearer token, for a TokenReview; `None` if this method does not apply to the token.
     /// `audiences` is empty if the API server itself is meant.
     fn review_token<'a>(
@@ -209,12 +222,17 @@ impl CredentialHeaders {
 
     /// Returns whether a header holds or names credentials, including the headers that every server has.
     pub(crate) fn hold(&self, name: &str) -> bool {
-        // Most headers begin with another letter than all of these.
+        // Most headers begin with another letter than all of these, or are not as long.
         let letter = name.bytes().next().map(|first| first.to_ascii_lowercase());
+        let may_be = match letter {
+            Some(b'a') => name.len() == "authorization".len(),
+            Some(b'x') => name.len() >= "x-remote-".len(),
+            Some(b'i') => name.len() >= "impersonate-".len(),
+            Some(b'_') => true,
+            _ => false,
+        };
         let mut own = self.names.iter().chain(&self.prefixes);
-        if !matches!(letter, Some(b'a' | b'x' | b'i' | b'_'))
-            && !own.any(|known| known.is_empty() || known.bytes().next() == letter)
-        {
+        if !may_be && !own.any(|known| known.is_empty() || known.bytes().next() == letter) {
             return false;
         }
         let name = plain_name(name);
@@ -302,11 +320,18 @@ impl FirstOf {
     pub(crate) async fn authenticate(
         &self,
         evidence: &Evidence<'_>,
-    ) -> Result<Option<User>, BadCredentials> {
+    ) -> Result<Option<Arc<User>>, BadCredentials> {
         let mut failure = None;
         for authenticator in &self.0 {
-            match authenticator.authenticate(evidence).await {
-                Ok(Some(user)) => return Ok(Some(user)),
+            let found = match authenticator.authenticate_now(evidence) {
+                Some(found) => found,
+                None => {
+                    let found = authenticator.authenticate(evidence).await;
+                    found.map(|found| found.map(Arc::new))
+                }
+            };
+            match found {
+                Ok(Some(user)) => return Ok(Some(authenticated(user))),
                 Ok(None) => {}
                 Err(bad) => failure = Some(bad),
             }
@@ -332,8 +357,9 @@ impl FirstOf {
         for authenticator in &self.0 {
             match authenticator.review_token(token, audiences, objects).await {
                 Ok(Some(found)) => {
+                    let user = authenticated(Arc::new(found.user));
                     return Ok(Some(TokenUser {
-                        user: authenticated(found.user),
+                        user: Arc::unwrap_or_clone(user),
                         audiences: found.audiences,
                     }));
                 }
@@ -349,9 +375,10 @@ impl FirstOf {
 }
 
 /// Adds the group of all authenticated users.
-pub(crate) fn authenticated(mut user: User) -> User {
+pub(crate) fn authenticated(mut user: Arc<User>) -> Arc<User> {
     if !user.is_in("system:authenticated") && !user.is_in("system:unauthenticated") {
-        user.groups.push(Str::const_new("system:authenticated"));
+        let groups = &mut Arc::make_mut(&mut user).groups;
+        groups.push(Str::const_new("system:authenticated"));
     }
     user
 }

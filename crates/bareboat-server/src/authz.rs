@@ -2,15 +2,21 @@
 //!
 //! No verb runs without an [`Authorized`], and only this module makes one.
 
+#[cfg(feature = "outbound")]
 mod configured;
+#[cfg(feature = "outbound")]
 mod review;
+#[cfg(feature = "outbound")]
 mod webhook;
 
+#[cfg(feature = "outbound")]
 pub use bareboat_auth::authorization::{
     AuthorizationConfiguration, AuthorizerConfiguration, AuthorizerKind, FailurePolicy,
     WebhookConfiguration,
 };
+#[cfg(feature = "outbound")]
 pub use configured::ConfiguredAuthorizer;
+#[cfg(feature = "outbound")]
 pub use webhook::WebhookAuthorizer;
 
 use crate::request::info::RequestInfo;

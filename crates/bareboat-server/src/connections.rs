@@ -126,7 +126,7 @@ impl Connections {
     }
 
     /// Reserves a place for a new connection. Waits while all places are taken by clients that are about to
-    /// authenticate. Returns `None` if too many such clients have this address.
+    /// authenticate. Returns `None` if too many clients of this address are in the middle of a request.
     pub(crate) async fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Arc<Line>> {
         let address = address.to_canonical();
         loop {
@@ -134,11 +134,16 @@ impl Connections {
                 let mut table = self.table.lock();
                 let siblings = table.per_address.get(&address).copied().unwrap_or(0);
                 if siblings >= self.limits.per_address {
-                    match table.oldest(|line| line.address == address) {
+                    let same = |line: &Line| line.address == address;
+                    match table.oldest(same) {
                         Some(victim) => table.end(&victim),
                         // Many clients behind one address may be in the middle of their handshakes.
                         None if siblings < 2 * self.limits.per_address => {}
-                        None => return None,
+                        // However quickly the others come, one that speaks at once finds a place.
+                        None => {
+                            let victim = table.oldest_silent(same)?;
+                            table.end(&victim);
+                        }
                     }
                 }
                 if table.unknown.len() >= self.unknown
@@ -215,6 +220,14 @@ impl Table {
         let slow = |line: &&Arc<Line>| line.age() >= PATIENCE;
         let victim = candidates.clone().find(silent);
         victim.or_else(|| candidates.find(slow)).cloned()
+    }
+
+    /// Returns the oldest connection that has sent nothing, however new it is.
+    fn oldest_silent(&self, may_go: impl Fn(&Line) -> bool) -> Option<Arc<Line>> {
+        let mut lines = self.unknown.values();
+        lines
+            .find(|line| line.stage() == Stage::Silent && may_go(line))
+            .cloned()
     }
 
     fn end(&mut self, line: &Arc<Line>) {

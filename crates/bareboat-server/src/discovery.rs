@@ -17,8 +17,7 @@ pub use version_order::compare_versions;
 
 use crate::kinds::computed::ANY_RESOURCE;
 use bareboat_api::kind::{DiscoveryStyle, Verb, Version};
-use bareboat_api::{Kind, Str, Value};
-use std::cmp::Reverse;
+use bareboat_api::{Kind, Str, Value, sort_by};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -38,6 +37,8 @@ pub struct RemoteVersion {
     pub version_priority: u32,
     /// Its resources, in the format of aggregated discovery; `None` while the server is unreachable.
     pub resources: Option<Vec<Value>>,
+    /// The resources it had when it was last asked successfully, also while it is unreachable; `None` if it never was.
+    pub last_resources: Option<Arc<[Value]>>,
 }
 
 /// The priorities that APIServices give to a group and to a version, by group and version.
@@ -126,7 +127,7 @@ impl Discovery {
         }
         let mut groups: Vec<(Str, Gathered)> = groups.into_iter().collect();
         // Stable: equal priorities stay in the order of names.
-        groups.sort_by_key(|(_, group)| Reverse(group.priority));
+        sort_by(&mut groups, |(_, a), (_, b)| b.priority.cmp(&a.priority));
         Discovery {
             groups: groups
                 .into_iter()
@@ -150,16 +151,19 @@ impl Discovery {
 
 fn sorted_versions(versions: BTreeMap<Str, (u32, Content)>) -> Vec<GroupVersion> {
     let mut versions: Vec<(Str, (u32, Content))> = versions.into_iter().collect();
-    versions.sort_by(|(a, (a_priority, _)), (b, (b_priority, _))| {
-        b_priority
-            .cmp(a_priority)
-            .then_with(|| compare_versions(a, b))
-    });
+    sort_by(
+        &mut versions,
+        |(a, (a_priority, _)), (b, (b_priority, _))| {
+            b_priority
+                .cmp(a_priority)
+                .then_with(|| compare_versions(a, b))
+        },
+    );
     versions
         .into_iter()
         .map(|(name, (_, mut content))| {
             if let Content::Local(kinds) = &mut content {
-                kinds.sort_by(|(a, _), (b, _)| a.names.plural.cmp(&b.names.plural));
+                sort_by(kinds, |(a, _), (b, _)| a.names.plural.cmp(&b.names.plural));
             }
             GroupVersion { name, content }
         })
@@ -170,7 +174,7 @@ fn sorted_versions(versions: BTreeMap<Str, (u32, Content)>) -> Vec<GroupVersion>
 fn subresources<'a>(kind: &Kind, version: &'a Version) -> Vec<&'a bareboat_api::kind::Subresource> {
     let mut subresources: Vec<_> = version.subresources.iter().collect();
     if kind.conventions.discovery == DiscoveryStyle::Sorted {
-        subresources.sort_by(|a, b| a.name.cmp(&b.name));
+        sort_by(&mut subresources, |a, b| a.name.cmp(&b.name));
     }
     subresources
 }

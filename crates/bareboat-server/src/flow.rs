@@ -7,37 +7,52 @@
 //! other requests, so that stalled clients or servers do not block them. Large requests take at most half of the seats,
 //! so that small ones get through.
 
+#[cfg(feature = "fairness")]
 mod adjust;
 mod body;
+#[cfg(feature = "fairness")]
 mod dump;
 mod estimate;
+#[cfg(feature = "fairness")]
 mod fair;
+#[cfg(feature = "fairness")]
+mod fair_seat;
+#[cfg(feature = "fairness")]
 mod level;
 mod memory;
+#[cfg(feature = "fairness")]
 mod meters;
 mod plain;
 mod seat;
+#[cfg(not(feature = "fairness"))]
+mod without_fairness;
 
 pub(crate) use body::Unread;
 pub(crate) use estimate::objects;
+#[cfg(feature = "fairness")]
+pub(crate) use fair::Class;
+#[cfg(feature = "fairness")]
 pub use fair::FlowControl;
-pub(crate) use fair::{Class, Dump};
 pub(crate) use memory::{decoding, set_aside, set_body_aside, values};
 pub(crate) use seat::Seat;
+#[cfg(not(feature = "fairness"))]
+pub(crate) use without_fairness::{Class, FlowControl};
 
 use crate::reply::{Response, plain_text};
 use crate::request::info::RequestInfo;
 use crate::work;
 use bareboat_api::Status;
 use bareboat_api::kind::User;
-use bareboat_flow::Request;
+#[cfg(feature = "fairness")]
+use fair_seat::FairSeat;
 use http::{HeaderValue, StatusCode, header};
-use meters::Meters;
 use plain::Plain;
 use prometheus::core::Collector;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+#[cfg(not(feature = "fairness"))]
+use without_fairness::FairSeat;
 
 /// Maximum bytes of incomplete bodies.
 const ARRIVING: usize = 256 << 20;
@@ -129,7 +144,7 @@ impl Flow {
     pub(crate) fn classify(&self, user: &User, info: &RequestInfo) -> Option<Arc<Class>> {
         match &self.policy {
             Policy::Plain(_) => None,
-            Policy::Fair(control) => Some(control.classify(user, &request(info))),
+            Policy::Fair(control) => Some(control.classify(user, info)),
         }
     }
 
@@ -144,7 +159,7 @@ impl Flow {
                 Seat::fair(class.clone(), visitor, self.budgets.clone())
             }
             (Policy::Fair(control), None) => {
-                let class = control.classify(&visitor.user, &request(&visitor.info));
+                let class = control.classify(&visitor.user, &visitor.info);
                 Seat::fair(class, visitor, self.budgets.clone())
             }
             (Policy::Plain(plain), _) => plain.seat(&visitor.info, self.budgets.clone()),
@@ -155,11 +170,11 @@ impl Flow {
         }
     }
 
-    /// Returns a debugging dump; `None` without priority and fairness.
-    pub(crate) fn dump(&self, wanted: Dump) -> Option<String> {
+    /// Returns a debugging dump by its name; `None` if there is none, or without priority and fairness.
+    pub(crate) fn dump(&self, name: &str, details: bool) -> Option<String> {
         match &self.policy {
             Policy::Plain(_) => None,
-            Policy::Fair(control) => Some(control.dump(wanted)),
+            Policy::Fair(control) => control.dump(name, details),
         }
     }
 
@@ -167,26 +182,17 @@ impl Flow {
     pub(crate) fn collector(&self) -> Option<Box<dyn Collector>> {
         match &self.policy {
             Policy::Plain(_) => None,
-            Policy::Fair(control) => Some(Box::new(Meters::of(control))),
+            Policy::Fair(control) => Some(control.collector()),
         }
     }
 }
 
-/// Returns a request as flow schemas see it.
-fn request(info: &RequestInfo) -> Request<'_> {
-    match info.is_resource {
-        true => Request::Resource {
-            verb: &info.verb,
-            group: &info.group,
-            resource: &info.resource,
-            subresource: &info.subresource,
-            namespace: &info.namespace,
-        },
-        false => Request::Url {
-            verb: &info.verb,
-            path: &info.path,
-        },
-    }
+/// Returns the flow control of servers that do not set it.
+pub(crate) fn default_control() -> Option<FlowControl> {
+    #[cfg(feature = "fairness")]
+    return Some(FlowControl::new());
+    #[cfg(not(feature = "fairness"))]
+    None
 }
 
 /// Whether a verb only reads.
@@ -257,5 +263,5 @@ pub(crate) fn woke(watchers: impl FnOnce() -> usize) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "fairness"))]
 mod tests;

@@ -63,7 +63,7 @@ async fn record(
     writer: Writer<'_>,
 ) -> Result<Object, Status> {
     let recorded = kind
-        .with_fields(live.is_none(), Value::from(object), |fields, object| {
+        .with_fields(Value::from(object), |fields, object| {
             fields.update(live.map(Object::value), object, writer)
         })
         .await
@@ -139,22 +139,17 @@ impl<'a> Known<'a> {
     /// Runs a pure computation on an object; performs each conversion the computation asks for and runs it again.
     async fn with_fields<T: Clone>(
         &self,
-        needs_empty: bool,
         given: T,
         compute: impl Fn(FieldManager<'_>, T) -> Result<Value, ApplyError>,
     ) -> Result<Value, ApplyError> {
-        let empty = if needs_empty {
-            self.served.version(self.version).shape.empty()
-        } else {
-            None
-        };
+        let empty = || self.served.version(self.version).shape.empty();
         let fields = |converter: &dyn Converter, given: T| {
             let fields = FieldManager {
                 api_version: self.served.api_version(self.version),
                 kind: &self.served.kind.names.kind,
                 versions: self,
                 converter,
-                empty: empty.as_ref(),
+                empty: &empty,
             };
             compute(fields, given)
         };
@@ -317,7 +312,7 @@ impl Apply {
         let known = Known::of(call);
         let writer = writer(call, &self.manager, &self.now);
         let applied = known
-            .with_fields(true, (), |fields, ()| {
+            .with_fields((), |fields, ()| {
                 fields.apply(live.map(Object::value), &self.config, self.force, writer)
             })
             .await

@@ -16,7 +16,7 @@ mod watches;
 pub(crate) use admission::Step;
 pub(crate) use histogram::Histogram;
 pub(crate) use labels::{RemoteLabels, Sight};
-pub(crate) use requests::{Answered, Running};
+pub(crate) use requests::{Answered, Running, removed_release};
 pub(crate) use scrape::Readings;
 pub(crate) use watches::WatchMeter;
 

@@ -127,11 +127,10 @@ impl OpenApi {
             }
             entries.insert(address, entry);
         }
-        let groups = versions
-            .keys()
-            .filter(|(group, _)| !group.is_empty())
-            .map(|(group, _)| group.clone())
-            .collect();
+        let mut groups = BTreeSet::new();
+        for (group, _) in versions.keys().filter(|(group, _)| !group.is_empty()) {
+            groups.insert(group.clone());
+        }
         OpenApi {
             sources,
             entries,

@@ -12,9 +12,9 @@ mod disclosure;
 mod error;
 mod kubeconfig;
 mod manifest;
+mod outward;
 mod reach;
 mod remote;
-mod reviewed;
 mod services;
 
 pub use api::{OutboundAccess, OutboundAnswer, OutboundApi, OutboundApiError};
@@ -24,10 +24,10 @@ pub(crate) use disclosure::hidden_under;
 pub(crate) use error::OutboundError;
 pub use kubeconfig::KubeconfigError;
 pub(crate) use kubeconfig::{Token, UserCredentials, users as kubeconfig_users};
-pub(crate) use reach::{Reach, ReachSettings};
+pub(crate) use outward::{Outgoing, Outward};
+pub(crate) use reach::Reach;
 pub(crate) use remote::HttpsClient;
 pub use remote::{RemoteApi, RemoteApiError};
-pub(crate) use reviewed::{could_not_review, reviewed};
 
 use crate::request::body::RequestBody;
 use crate::tls::ClientIdentity;

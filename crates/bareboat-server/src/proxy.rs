@@ -8,12 +8,14 @@
 mod failure;
 mod headers;
 pub(crate) mod places;
+mod remote_server;
 mod streams;
 pub(crate) mod tunnel;
 pub(crate) mod upstream;
 
 pub(crate) use failure::{ProxyFailure, REDIRECT, UNREACHABLE};
 pub(crate) use headers::Remark;
+pub use remote_server::RemoteServer;
 
 use crate::audit::Audited;
 use crate::outbound::{Destination, Outbound, OutboundError, Protocol};
@@ -59,6 +61,17 @@ impl Remote {
             patience,
             places: Arc::default(),
             identifies: true,
+        }
+    }
+
+    /// Another server of the same program.
+    pub(crate) fn peer(
+        destination: Result<Destination, OutboundError>,
+        patience: Duration,
+    ) -> Remote {
+        Remote {
+            places: Arc::new(Places::of_peer()),
+            ..Remote::new(destination, patience)
         }
     }
 

@@ -1,12 +1,18 @@
 //! Answers: bodies, headers, and how a Status becomes a response.
 
 pub mod body;
+#[cfg(feature = "gzip")]
 mod gzip;
 mod status;
+#[cfg(not(feature = "gzip"))]
+mod without_gzip;
 
 pub use body::Body;
+#[cfg(feature = "gzip")]
 pub(crate) use gzip::compress_if_wanted;
 pub(crate) use status::{plain_text, status_response};
+#[cfg(not(feature = "gzip"))]
+pub(crate) use without_gzip::compress_if_wanted;
 
 use crate::request::negotiate::{Agreed, Media};
 use bareboat_api::Value;

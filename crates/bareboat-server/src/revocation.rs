@@ -5,8 +5,11 @@
 
 mod guard;
 mod judge;
+mod reviewed;
 
 pub(crate) use guard::{End, guard};
+#[cfg(feature = "outbound")]
+pub(crate) use reviewed::could_not_review;
 
 use crate::authn::{CredentialHeaders, bearer, with_bearer};
 use crate::request::info::RequestInfo;
@@ -14,14 +17,15 @@ use crate::server::serve::SocketClient;
 use crate::server::state::State;
 use bareboat_api::Value;
 use bareboat_api::kind::{AskedRight, User};
-use bareboat_tokens::Jws;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::HeaderMap;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// Maximum number of separate changes for single users; beyond that, every stream is checked.
 const MOST_CHANGES: usize = 256;
@@ -161,6 +165,11 @@ impl Standing {
         let _ = self.stream.rights.set(rights);
     }
 
+    /// Returns what changes whenever the rights of the client may have changed and the stream may stay.
+    pub(crate) fn rounds(&self) -> watch::Receiver<u64> {
+        self.stream.rounds.subscribe()
+    }
+
     /// Returns whether the stream ended because the client now sees other objects.
     pub(crate) fn sees_others(&self) -> bool {
         self.stream.sees_others.load(Ordering::Acquire)
@@ -184,6 +193,10 @@ pub(crate) struct Stream {
     /// The effective user: the same, or the impersonated one.
     user: Arc<User>,
     info: Arc<RequestInfo>,
+    /// Whether the target decides. Otherwise only the credentials do, and the annex judges the rest.
+    by_target: bool,
+    /// How often the stream was checked and may stay.
+    rounds: watch::Sender<u64>,
     /// When a credential expires, in seconds since 1970; 0 if none does.
     due: AtomicI64,
     ended: AtomicBool,
@@ -203,6 +216,7 @@ impl Stream {
         authenticated: Arc<User>,
         user: Arc<User>,
         info: Arc<RequestInfo>,
+        by_target: bool,
     ) -> Stream {
         // The connection keeps a certificate. Otherwise all headers that authentication may read are kept, but not
         // those that every request has.
@@ -224,12 +238,19 @@ impl Stream {
             authenticated,
             user,
             info,
+            by_target,
+            rounds: watch::Sender::new(0),
             due: AtomicI64::new(expires),
             ended: AtomicBool::new(false),
             rights: OnceLock::new(),
             sees_others: AtomicBool::new(false),
             woken: Notify::new(),
         }
+    }
+
+    /// Tells the annex that rights may have changed.
+    fn stays(&self) {
+        self.rounds.send_modify(|rounds| *rounds += 1);
     }
 
     fn end(&self) {
@@ -258,8 +279,10 @@ fn expiry(client: &SocketClient, headers: &HeaderMap) -> i64 {
     // The token of a WebSocket may be one of its subprotocols.
     let translated = with_bearer(headers).ok().flatten();
     let token = bearer(translated.as_ref().unwrap_or(headers)).and_then(|token| {
-        let parsed = Jws::parse(token).ok()?;
-        parsed.unverified().get("exp").and_then(Value::as_i64)
+        let claims = token.split('.').nth(1)?;
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(claims).ok()?;
+        let claims = bareboat_wire::json::parse(&claims).ok()?.value;
+        claims.get("exp").and_then(Value::as_i64)
     });
     match token.unwrap_or(i64::MAX).min(certificate) {
         i64::MAX => 0,

@@ -2,6 +2,7 @@
 
 pub(crate) mod authenticate;
 mod builder;
+mod carrier;
 mod deadline;
 mod documents;
 mod drive;
@@ -11,6 +12,8 @@ mod fresh;
 mod head;
 mod health;
 mod hooks;
+#[cfg(feature = "http2")]
+pub(crate) mod http2;
 mod listen;
 mod pages;
 mod paths;
@@ -20,6 +23,8 @@ pub(crate) mod serve;
 pub(crate) mod state;
 mod version;
 mod webhook_paths;
+#[cfg(not(feature = "http2"))]
+pub(crate) mod without_http2;
 
 pub use builder::{BuildError, ServerBuilder};
 pub use error::Error;
@@ -40,8 +45,52 @@ use bareboat_api::kind::{BoxFuture, User};
 use bareboat_storage::Store;
 use state::State;
 use std::sync::Arc;
+#[cfg(not(feature = "http2"))]
+pub(crate) use without_http2 as http2;
 
 /// An API server: a value that can be listened on and called in-process.
+///
+/// # Inside another program
+///
+/// A program that listens itself authenticates and calls the server for each request, here with hyper. Upgrades are what
+/// WebSockets and `kubectl exec` need.
+///
+/// ```no_run
+/// use bareboat_api::Status;
+/// use bareboat_server::authn::Peer;
+/// use bareboat_server::request::body::RequestBody;
+/// use bareboat_server::{Server, reply};
+/// use http::{Request, StatusCode};
+/// use hyper::body::Incoming;
+/// use hyper::server::conn::http1;
+/// use hyper::service::service_fn;
+/// use hyper_util::rt::{TokioIo, TokioTimer};
+/// use std::convert::Infallible;
+///
+/// async fn serve(server: Server, listener: tokio::net::TcpListener) -> std::io::Result<()> {
+///     // Hooks and tasks of the builder.
+///     server.start();
+///     loop {
+///         let (stream, address) = listener.accept().await?;
+///         let (server, peer) = (server.clone(), Peer::new(Vec::new(), Some(address), false));
+///         let service = service_fn(move |request: Request<Incoming>| {
+///             let (server, peer) = (server.clone(), peer.clone());
+///             async move {
+///                 let answer = match server.authenticate(&request, &peer).await {
+///                     Ok(Some(user)) => server.call(user, request.map(RequestBody::new)).await,
+///                     _ => reply::json(StatusCode::UNAUTHORIZED, &Status::unauthorized().to_value()),
+///                 };
+///                 Ok::<_, Infallible>(answer)
+///             }
+///         });
+///         let mut http = http1::Builder::new();
+///         http.timer(TokioTimer::new());
+///         tokio::spawn(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
+///     }
+/// }
+/// ```
+///
+/// `examples/axum` does the same inside an axum router.
 #[derive(Clone)]
 pub struct Server {
     pub(crate) state: Arc<State>,

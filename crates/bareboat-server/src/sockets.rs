@@ -140,9 +140,11 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        ready!(self.line.poll_may_read(cx));
         let before = into.filled().len();
         ready!(self.stream()?.poll_read(cx, into))?;
         let count = into.filled().len() - before;
+        self.line.has_read(count);
         if !self.has_spoken && count > 0 {
             self.has_spoken = true;
             self.line.speaks();

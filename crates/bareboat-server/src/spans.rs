@@ -15,6 +15,34 @@ use bareboat_api::kind::BoxFuture;
 use std::time::{Duration, SystemTime};
 
 /// Takes the spans of finished requests. It must not block: requests wait for it.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } pub mod server { pub use bareboat_server::*; } }
+/// use bareboat::api::kind::BoxFuture;
+/// use bareboat::server::Server;
+/// use bareboat::server::spans::{RequestSpans, SpanExporter, TraceId};
+/// use std::sync::Arc;
+///
+/// /// Prints requests whose clients want them traced.
+/// struct Printed;
+///
+/// impl SpanExporter for Printed {
+///     fn samples(&self, _: TraceId, parent: Option<bool>) -> bool {
+///         parent == Some(true)
+///     }
+///
+///     fn export(&self, request: RequestSpans) {
+///         println!("{} took {:?}", request.name, request.took);
+///     }
+///
+///     fn flush(&self) -> BoxFuture<'_, ()> {
+///         Box::pin(std::future::ready(()))
+///     }
+/// }
+///
+/// let builder = Server::builder().spans(Arc::new(Printed));
+/// # drop(builder);
+/// ```
 pub trait SpanExporter: Send + Sync + 'static {
     /// Returns whether the spans of a request are recorded. `parent` is the decision of the client, if it sent one.
     fn samples(&self, trace: TraceId, parent: Option<bool>) -> bool;

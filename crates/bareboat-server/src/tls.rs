@@ -5,10 +5,16 @@
 #[macro_use]
 mod signatures;
 mod certificate;
+#[cfg(feature = "outbound")]
 mod client;
+#[cfg(feature = "outbound")]
+mod identity;
 mod server;
 
-pub use certificate::{ClientIdentity, TlsError};
+pub use certificate::TlsError;
+#[cfg(feature = "outbound")]
 pub(crate) use client::{Fingerprint, Trust, client_config};
+#[cfg(feature = "outbound")]
+pub use identity::ClientIdentity;
 pub use server::Tls;
 pub(crate) use server::{client_verifier, shared_key};

@@ -23,7 +23,9 @@ pub(crate) mod visibility;
 mod watch;
 mod write;
 
-pub(crate) use connect::{connects, escape, visit};
+#[cfg(feature = "dynamic")]
+pub(crate) use connect::escape;
+pub(crate) use connect::{connects, visit};
 pub(crate) use delete::options::{DeleteOptions, Propagation};
 use kind_request::Arity;
 pub(crate) use kind_request::KindRequest;
@@ -93,6 +95,10 @@ pub(crate) async fn route(
         ask.warnings.add(text.as_str());
         if let Some(audited) = ask.trace.audited() {
             audited.annotate("k8s.io/deprecated", "true");
+            let release = crate::metrics::removed_release(text);
+            if !release.is_empty() {
+                audited.annotate("k8s.io/removed-release", release);
+            }
         }
     }
     match backing {
@@ -144,12 +150,14 @@ async fn retired(
 fn scope_fits(kind: &Kind, ask: &Ask) -> bool {
     let info = &ask.info;
     if kind.namespaced() {
-        // Without a namespace only whole collections can be read. Fixed routes also match this path for other verbs,
-        // and answer those with 405.
+        // Without a namespace only whole collections can be read. Fixed routes of kinds that can be listed also match this
+        // path for other verbs, and answer those with 405.
+        let matched = kind.conventions.routes == Routes::Fixed
+            && kind.verbs.has(Verb::List)
+            && info.name.is_empty();
         return !info.namespace.is_empty()
             || matches!(info.verb.as_str(), "list" | "watch")
-            || (kind.conventions.routes == Routes::Fixed
-                && matches!(info.verb.as_str(), "create" | "deletecollection"));
+            || (matched && matches!(info.verb.as_str(), "create" | "deletecollection"));
     }
     // A namespace object has its own name as namespace in URLs.
     info.namespace.is_empty() || (info.namespace == info.name && kind.policy.is_namespace)

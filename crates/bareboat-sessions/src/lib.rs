@@ -42,9 +42,11 @@
 
 mod compare;
 mod page;
+mod port;
 mod session;
 mod shell;
 mod tools;
 
+pub use port::Port;
 pub use session::{Failure, Report, Session, Skipped};
-pub use tools::{available, free_port, workspace_binary};
+pub use tools::{available, workspace_binary};

@@ -2,12 +2,14 @@
 
 use crate::compare::{matches, missing};
 use crate::page::{Action, Manner, Step, steps};
+use crate::port::Port;
 use crate::shell::{Broken, Shell, quoted, read};
-use crate::tools::{free_port, peers, root};
+use crate::tools::{peers, root};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The longest time for one block.
@@ -25,6 +27,8 @@ pub struct Session {
     replaced: Vec<(String, String)>,
     environment: Vec<(String, String)>,
     path: Vec<PathBuf>,
+    /// Reserved until the session is over.
+    ports: Vec<Arc<Port>>,
 }
 
 /// What was run.
@@ -81,6 +85,7 @@ impl Session {
             replaced: Vec::new(),
             environment: Vec::new(),
             path: Vec::new(),
+            ports: Vec::new(),
         }
     }
 
@@ -93,8 +98,11 @@ impl Session {
 
     /// Replaces a port of the page with a free one, in commands, files and expected output.
     #[must_use]
-    pub fn port(self, port: u16) -> Session {
-        self.replace(&port.to_string(), &free_port().to_string())
+    pub fn port(mut self, port: u16) -> Session {
+        let free = Port::free();
+        let number = free.number.to_string();
+        self.ports.push(Arc::new(free));
+        self.replace(&port.to_string(), &number)
     }
 
     /// Replaces a text of the page where it is a whole word, in commands, files and expected output. For example, the address of a

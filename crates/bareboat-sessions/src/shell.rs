@@ -63,6 +63,8 @@ impl Shell {
             .args(["--noprofile", "--norc"])
             .current_dir(cwd)
             .env_remove("KUBECONFIG")
+            // Errors look as they do for a user.
+            .env_remove("RUST_BACKTRACE")
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,6 +1,5 @@
 //! Finds what sessions need: clients, binaries of the workspace, free ports.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 /// Returns the root of the repository.
@@ -28,13 +27,6 @@ pub fn available(program: &str) -> bool {
         println!("skipped: {program} is not installed");
     }
     found
-}
-
-/// Returns a port that is free now.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    let address = listener.local_addr().expect("a bound listener");
-    address.port()
 }
 
 /// Returns a binary of the workspace, such as `bareboat`, that was built with the running test; builds it if it is not there.

@@ -1,9 +1,9 @@
 //! Continue tokens: the version of the first page, and the place of the last row in the order.
 
+use crate::param::Param;
 use bareboat_api::{Value, value};
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use rusqlite::types;
 
 /// The longest token.
 const LONGEST: usize = 16 << 10;
@@ -14,7 +14,7 @@ pub struct Cursor {
     /// The `rev` of the first page, which all pages repeat.
     pub rev: i64,
     /// The values of the last row, in the order of the keys.
-    pub(crate) place: Vec<types::Value>,
+    pub(crate) place: Vec<Param>,
 }
 
 impl Cursor {
@@ -30,11 +30,11 @@ impl Cursor {
             .as_array()?
             .iter()
             .map(|value| match value {
-                Value::String(text) => Some(types::Value::Text(text.to_string())),
-                Value::Null => Some(types::Value::Null),
+                Value::String(text) => Some(Param::Text(text.to_string())),
+                Value::Null => Some(Param::Null),
                 other => match other.as_i64() {
-                    Some(number) => Some(types::Value::Integer(number)),
-                    None => other.as_f64().map(types::Value::Real),
+                    Some(number) => Some(Param::Int(number)),
+                    None => other.as_f64().map(Param::Real),
                 },
             });
         Some(Cursor {
@@ -46,9 +46,9 @@ impl Cursor {
     /// Prints the token.
     pub fn print(&self) -> String {
         let place = self.place.iter().map(|value| match value {
-            types::Value::Text(text) => Value::string(text),
-            types::Value::Integer(number) => value!(*number),
-            types::Value::Real(number) => value!(*number),
+            Param::Text(text) => Value::string(text),
+            Param::Int(number) => value!(*number),
+            Param::Real(number) => value!(*number),
             _ => Value::Null,
         });
         let place: Value = place.collect();
@@ -60,15 +60,15 @@ impl Cursor {
 #[cfg(test)]
 mod tests {
     use super::Cursor;
-    use rusqlite::types::Value;
+    use crate::param::Param;
 
     #[test]
     fn tokens_survive_the_way_to_a_client_and_back() {
         let place = vec![
-            Value::Text("ä\"'".to_owned()),
-            Value::Integer(-7),
-            Value::Real(1.5),
-            Value::Null,
+            Param::Text("ä\"'".to_owned()),
+            Param::Int(-7),
+            Param::Real(1.5),
+            Param::Null,
         ];
         let cursor = Cursor { rev: 42, place };
         assert_eq!(Cursor::parse(&cursor.print()), Some(cursor));

@@ -72,10 +72,20 @@ impl Draft {
         if !draft.namespace.is_empty() && !names::is_dns1123_label(&draft.namespace) {
             return Err(DraftError("its namespace is invalid"));
         }
-        if draft.uid.is_empty() || draft.uid.len() > 128 {
+        let has_control = |text: &str| text.chars().any(char::is_control);
+        let is_wrong = |text: &str| text.len() > 128 || has_control(text);
+        if is_wrong(&draft.version) || is_wrong(&draft.owner) {
+            return Err(DraftError(
+                "its apiVersion or the uid of its owner is invalid",
+            ));
+        }
+        if draft.uid.is_empty() || draft.uid.len() > 128 || has_control(&draft.uid) {
             return Err(DraftError("its uid is invalid"));
         }
-        if draft.member_version.is_empty() || draft.member_version.len() > 64 {
+        if draft.member_version.is_empty()
+            || draft.member_version.len() > 64
+            || has_control(&draft.member_version)
+        {
             return Err(DraftError("its resourceVersion is invalid"));
         }
         mark(&mut object, member, &draft.member_version);
@@ -118,6 +128,21 @@ impl Draft {
         (self.body, self.splice) = printed(&small);
         self.object = small;
         self
+    }
+
+    /// Returns the body, without resourceVersion.
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// Returns where the resourceVersion belongs in the body.
+    pub fn splice(&self) -> usize {
+        self.splice
+    }
+
+    /// Returns the uid.
+    pub fn uid(&self) -> &str {
+        &self.uid
     }
 
     /// Returns the namespace.
@@ -259,6 +284,8 @@ mod tests {
             value!({"name": "a", "resourceVersion": "1"}),
             value!({"name": "a", "uid": "u"}),
             value!({"name": "a", "uid": "u", "resourceVersion": "1", "namespace": "A B"}),
+            value!({"name": "a", "uid": "u\u{0}", "resourceVersion": "1"}),
+            value!({"name": "a", "uid": "u", "resourceVersion": "1\u{0}"}),
             value!({"name": "a", "uid": "u", "resourceVersion": "1", "labels": {"a\"b": "c"}}),
         ];
         let draft = |metadata| {

@@ -7,36 +7,72 @@
 //!
 //! The shelf can be rebuilt from the members at any time. A lost tail of changes is therefore acceptable, but a `rev` is never
 //! given twice.
+//!
+//! ```
+//! use bareboat_api::value;
+//! use bareboat_shelf::{Batch, Change, Draft, KindInfo, Query, Settings, Shelf};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let shelf = Shelf::open(folder.path().join("shelf.db"), Settings::default())?;
+//! let (member, _) = shelf.add_member("berlin", "")?;
+//! let kind = shelf.add_kind(&KindInfo {
+//!     group: String::new(),
+//!     resource: "pods".to_owned(),
+//!     kind: "Pod".to_owned(),
+//!     namespaced: true,
+//! })?;
+//! let pod = Draft::new("berlin", value!({
+//!     "apiVersion": "v1", "kind": "Pod",
+//!     "metadata": {"namespace": "default", "name": "a", "uid": "1", "resourceVersion": "7"},
+//! }))?;
+//! let now = 1_648_166_400_000;
+//! shelf.apply(&[Batch { member, kind, changes: vec![Change::Put(Box::new(pod))], progress: None }], now)?;
+//!
+//! let page = shelf.page(&Query { kinds: vec![kind], ..Query::default() }, 10)?;
+//! assert_eq!(page.items[0].narrow.name, "a");
+//! assert_eq!(page.rev, shelf.visible());
+//! # Ok(()) }
+//! ```
 
 mod compare;
 mod cursor;
+pub mod decide;
+mod dialect;
 mod draft;
+mod engine;
 mod fields;
 mod order;
+mod param;
 mod path;
 mod plan;
 mod predicate;
+mod prefilter;
 mod query;
 mod ring;
 mod row;
 mod scan;
 mod seen;
 mod shelf;
+mod sqlite;
 mod where_sql;
 
 pub use compare::Literal;
 pub use cursor::Cursor;
+pub use dialect::Dialect;
 pub use draft::{CLUSTER_ANNOTATION, Draft, DraftError, VERSION_ANNOTATION};
+pub use engine::{
+    Applied, Batch, Change, Context, Engine, Fence, Lease, NewIndex, Progress, Reading, Session,
+    Standing, VisitBody, Written,
+};
 pub use fields::{FieldOperator, FieldRequirement, parse_field_selector};
 pub use order::{Order, OrderKey, SortColumn};
+pub use param::{Cells, Param};
 pub use path::{Path, PathError, Step};
 pub use predicate::{Column, Comparison, Predicate, Term, Test, Truth};
 pub use query::{Bounds, Group, Item, Page, Query, Summary};
 pub use ring::{Event, EventType};
 pub use row::{Directory, KindId, KindInfo, MemberId, Narrow, Row};
 pub use seen::Seen;
-pub use shelf::{
-    Applied, Batch, Change, Expired, Following, Owner, OwnerSearch, Progress, Replayed, Settings,
-    Shelf, ShelfError,
-};
+pub use shelf::{Expired, Following, Owner, OwnerSearch, Replayed, Settings, Shelf, ShelfError};
 pub use where_sql::{WhereError, parse_where};

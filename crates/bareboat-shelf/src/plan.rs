@@ -3,13 +3,15 @@
 //! What is translated may select too much, never too little. The predicate itself judges the rest.
 
 use crate::compare::{self, Literal};
+use crate::dialect::Dialect;
 use crate::fields::{FieldOperator, FieldRequirement};
 use crate::order::{Order, SortColumn};
+use crate::param::Param;
 use crate::path::Path;
 use crate::predicate::{Column, Comparison, Predicate, Term};
 use crate::row::{Directory, KindId};
 use bareboat_api::labels::{Operator, Requirement};
-use rusqlite::types::Value;
+use bareboat_api::{Map, Value};
 
 /// What an index is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +26,7 @@ pub(crate) enum Indexed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Condition {
     pub(crate) sql: String,
-    pub(crate) parameters: Vec<Value>,
+    pub(crate) parameters: Vec<Param>,
     /// What is left to judge for each row; `None` if SQL says it all.
     pub(crate) residual: Option<Predicate>,
     /// The labels that were asked for, for indexes to be learnt.
@@ -33,21 +35,24 @@ pub(crate) struct Condition {
 
 /// Translates for a state of the shelf.
 pub(crate) struct Planner<'p> {
+    dialect: Dialect,
     pub(crate) directory: &'p Directory,
     /// The columns of indexes.
     pub(crate) indexes: &'p dyn Fn(&Indexed) -> Option<i64>,
     pub(crate) kinds: &'p [KindId],
-    parameters: Vec<Value>,
+    parameters: Vec<Param>,
     labels: Vec<String>,
 }
 
 impl<'p> Planner<'p> {
     pub(crate) fn new(
+        dialect: Dialect,
         directory: &'p Directory,
         indexes: &'p dyn Fn(&Indexed) -> Option<i64>,
         kinds: &'p [KindId],
     ) -> Planner<'p> {
         Planner {
+            dialect,
             directory,
             indexes,
             kinds,
@@ -58,10 +63,14 @@ impl<'p> Planner<'p> {
 
     /// Translates what must hold.
     pub(crate) fn condition(mut self, predicates: [&Predicate; 2]) -> Condition {
-        let mut sql = format!(
-            "o.gone IS NULL AND o.kind IN ({})",
-            numbers(self.kinds.iter().map(|kind| kind.0))
-        );
+        // Without statistics SQLite prefers the index that has the order of the answer, and reads all rows of the kind.
+        let owned = predicates.into_iter().flat_map(conjuncts).any(is_owned);
+        let (owner, kind) = match owned {
+            true => ("o.owner <> '' AND ", self.dialect.unindexed("o.kind")),
+            false => ("", "o.kind".to_owned()),
+        };
+        let kinds = among_numbers(&kind, self.kinds.iter().map(|kind| kind.0));
+        let mut sql = format!("o.gone IS NULL AND {owner}{kinds}");
         let mut residual = Vec::new();
         for predicate in predicates.into_iter().flat_map(conjuncts) {
             match self.translate(predicate) {
@@ -94,7 +103,7 @@ impl<'p> Planner<'p> {
             },
             Predicate::Any(parts) => {
                 let parts: Option<Vec<_>> = parts.iter().map(|part| self.translate(part)).collect();
-                parts.map(|parts| joined(&parts, " OR ", "0"))
+                parts.map(|parts| joined(&parts, " OR ", "FALSE"))
             }
             Predicate::All(parts) => {
                 let mut all = Vec::new();
@@ -105,7 +114,7 @@ impl<'p> Planner<'p> {
                         None => missing = true,
                     }
                 }
-                let (sql, exact) = joined(&all, " AND ", "1");
+                let (sql, exact) = joined(&all, " AND ", "TRUE");
                 Some((sql, exact && !missing))
             }
         };
@@ -138,7 +147,8 @@ impl<'p> Planner<'p> {
         let Comparison::In(literals) = comparison else {
             return match (column, comparison) {
                 (Column::Name, Comparison::Contains(part)) => {
-                    Some(format!("instr(o.name, {}) > 0", self.bind(part.clone())))
+                    self.bind(part.clone());
+                    Some(self.dialect.contains("o.name"))
                 }
                 _ => None,
             };
@@ -153,7 +163,7 @@ impl<'p> Planner<'p> {
             Column::Version => "o.version",
             Column::Cluster => {
                 let ids = texts.iter().filter_map(|name| directory.member(name));
-                return Some(format!("o.member IN ({})", numbers(ids.map(|id| id.0))));
+                return Some(among_numbers("o.member", ids.map(|id| id.0)));
             }
             Column::Group | Column::Resource | Column::Kind => {
                 let matches = |info: &crate::KindInfo| {
@@ -165,7 +175,7 @@ impl<'p> Planner<'p> {
                     texts.contains(text)
                 };
                 let ids = directory.kinds().filter(|(_, info)| matches(info));
-                return Some(format!("o.kind IN ({})", numbers(ids.map(|(id, _)| id.0))));
+                return Some(among_numbers("o.kind", ids.map(|(id, _)| id.0)));
             }
             _ => return None,
         };
@@ -181,7 +191,7 @@ impl<'p> Planner<'p> {
         // Creation has whole seconds, so a fraction rounds up for both.
         let (seconds, nanos) = compare::seconds(literal.text()?)?;
         let seconds = seconds + i64::from(nanos > 0);
-        self.parameters.push(Value::Integer(seconds));
+        self.parameters.push(Param::Int(seconds));
         Some(format!("o.created {sign} ?"))
     }
 
@@ -216,10 +226,14 @@ impl<'p> Planner<'p> {
         }
         // Keys and values of labels need no escapes in JSON, so this is exact.
         let values: Vec<String> = values();
+        if self.dialect == Dialect::Postgres {
+            return self.tag(key, operator, &values);
+        }
         let mut contains = |texts: Vec<String>| {
-            let parts = texts
-                .into_iter()
-                .map(|text| format!("instr(o.labels, {}) > 0", self.bind(text)));
+            let parts = texts.into_iter().map(|text| {
+                self.bind(text);
+                self.dialect.contains("o.labels")
+            });
             format!("({})", parts.collect::<Vec<_>>().join(" OR "))
         };
         let pair = |value: &String| format!("\"{key}\":\"{value}\"");
@@ -236,16 +250,72 @@ impl<'p> Planner<'p> {
         })
     }
 
+    /// Translates a condition on a label for PostgreSQL, where one index has all labels.
+    fn tag(&mut self, key: &str, operator: Operator, values: &[String]) -> Option<String> {
+        Some(match operator {
+            Operator::Equals | Operator::DoubleEquals | Operator::In => {
+                self.has_pair("o.labels", key, values)
+            }
+            Operator::NotEquals | Operator::NotIn => {
+                format!("NOT {}", self.has_pair("o.labels", key, values))
+            }
+            Operator::Exists => self.has_key("o.labels", key),
+            Operator::DoesNotExist => format!("NOT {}", self.has_key("o.labels", key)),
+            Operator::GreaterThan | Operator::LessThan => return None,
+        })
+    }
+
+    /// Returns the condition that a JSON object has one of some texts at a key.
+    fn has_pair(&mut self, column: &str, key: &str, values: &[String]) -> String {
+        if values.is_empty() {
+            return "FALSE".to_owned();
+        }
+        let parts = values.iter().map(|value| {
+            let mut pair = Map::new();
+            pair.insert(key, Value::string(value.replace('\0', "\u{fffd}")));
+            let text = String::from_utf8(Value::Object(pair).to_json()).unwrap_or_default();
+            self.bind(text);
+            format!("{column} @> {}", self.dialect.json_mark())
+        });
+        let parts: Vec<String> = parts.collect();
+        format!("({})", parts.join(" OR "))
+    }
+
+    /// Returns the condition that a JSON object has a key.
+    fn has_key(&mut self, column: &str, key: &str) -> String {
+        let mark = self.bind(key.to_owned());
+        format!("jsonb_exists({column}, {mark})")
+    }
+
     fn field(&mut self, requirement: &FieldRequirement) -> Option<String> {
-        let column = self.declared(&requirement.path)?;
+        let whole = self.declared(&requirement.path)?;
+        let key = requirement.path.to_string();
+        if self.dialect == Dialect::Postgres {
+            return Some(match requirement.operator {
+                FieldOperator::In => self.has_pair("o.fields", &key, &requirement.values),
+                FieldOperator::NotIn => {
+                    format!(
+                        "NOT {}",
+                        self.has_pair("o.fields", &key, &requirement.values)
+                    )
+                }
+                FieldOperator::Exists => self.has_key("o.fields", &key),
+                FieldOperator::DoesNotExist => format!("NOT {}", self.has_key("o.fields", &key)),
+                FieldOperator::Greater | FieldOperator::Less => return None,
+            });
+        }
+        let column = match (self.indexes)(&Indexed::Field(key)) {
+            Some(no) => format!("o.x{no}"),
+            None => whole.clone(),
+        };
         Some(match requirement.operator {
             FieldOperator::In => {
-                let among = self.among(&column, requirement.values.clone());
+                let among = self.among_starts(&column, &whole, &requirement.values);
                 // Never NULL, so that its opposite is right as well.
                 format!("({column} IS NOT NULL AND {among})")
             }
             FieldOperator::NotIn => {
-                let among = self.among(&column, requirement.values.clone());
+                let among = self.among_starts(&column, &whole, &requirement.values);
                 format!("({column} IS NULL OR NOT {among})")
             }
             FieldOperator::Exists => format!("{column} IS NOT NULL"),
@@ -265,22 +335,42 @@ impl<'p> Planner<'p> {
         }
         let text = path.to_string();
         Some(match (self.indexes)(&Indexed::Field(text.clone())) {
-            Some(column) => format!("o.x{column}"),
+            Some(column) if self.dialect.indexed_bytes().is_none() => format!("o.x{column}"),
             // Simple paths have no characters that are special in SQL or JSON paths.
-            None => format!("json_extract(o.fields, '$.\"{text}\"')"),
+            _ => self.dialect.member("o.fields", &text),
         })
+    }
+
+    /// Returns the condition that a field has one of some texts. If `column` is not the `whole` field, it may have only the start of
+    /// a long text.
+    fn among_starts(&mut self, column: &str, whole: &str, texts: &[String]) -> String {
+        let most = self.dialect.indexed_bytes().filter(|_| column != whole);
+        let Some(most) = most else {
+            return self.among(column, texts.to_vec());
+        };
+        let (short, long): (Vec<String>, Vec<String>) =
+            texts.iter().cloned().partition(|text| text.len() < most);
+        let mut parts = vec![self.among(column, short)];
+        for text in long {
+            let (start, all) = (self.bind(text.clone()), self.bind(text));
+            parts.push(format!(
+                "({column} = LEFT(CAST({start} AS BINARY), {most}) AND {whole} = {all})"
+            ));
+        }
+        format!("({})", parts.join(" OR "))
     }
 
     fn among(&mut self, column: &str, texts: Vec<String>) -> String {
         let marks: Vec<String> = texts.into_iter().map(|text| self.bind(text)).collect();
         match marks.as_slice() {
+            [] => "FALSE".to_owned(),
             [only] => format!("{column} = {only}"),
             several => format!("{column} IN ({})", several.join(", ")),
         }
     }
 
     fn bind(&mut self, text: String) -> String {
-        self.parameters.push(Value::Text(text));
+        self.parameters.push(Param::Text(text));
         "?".to_owned()
     }
 
@@ -290,51 +380,57 @@ impl<'p> Planner<'p> {
         for key in &order.0 {
             match &key.column {
                 SortColumn::Column(column) => {
-                    keys.push((sort_expression(*column).to_owned(), key.descending))
+                    keys.push((self.sort_expression(*column), key.descending));
                 }
                 SortColumn::Field(path) => {
                     let column = self.declared(path).ok_or_else(|| {
                         format!("cannot sort by {path}: declare it as an index of the kind first")
                     })?;
                     // Numbers are in order of their values, and other texts after that.
-                    keys.push((
-                        format!("CAST(coalesce({column}, 0) AS REAL)"),
-                        key.descending,
-                    ));
+                    keys.push((self.dialect.real(&column), key.descending));
                     keys.push((format!("coalesce({column}, '')"), key.descending));
                 }
             }
         }
-        for column in ["o.kind", "o.ns", "o.name", "o.member"] {
-            keys.push((column.to_owned(), false));
-        }
+        keys.extend(usual_keys());
         Ok(keys)
+    }
+
+    fn sort_expression(&self, column: Column) -> String {
+        let expression = match column {
+            Column::Id => "o.id",
+            Column::Group => "(SELECT grp FROM kind WHERE id = o.kind)",
+            Column::Version => "o.version",
+            Column::Resource => "(SELECT resource FROM kind WHERE id = o.kind)",
+            Column::Kind => "(SELECT kind FROM kind WHERE id = o.kind)",
+            Column::Cluster => "(SELECT name FROM member WHERE id = o.member)",
+            Column::Namespace => "o.ns",
+            Column::Name => "o.name",
+            Column::OwnerUid => "o.owner",
+            Column::Uid => "o.uid",
+            Column::ResourceVersion => return self.dialect.integer("o.rv"),
+            Column::CreatedAt => "o.created",
+            Column::SyncedAt => "o.synced",
+            Column::DeletedAt => "coalesce(o.deleting, 0)",
+        };
+        expression.to_owned()
     }
 }
 
-fn sort_expression(column: Column) -> &'static str {
-    match column {
-        Column::Id => "o.id",
-        Column::Group => "(SELECT grp FROM kind WHERE id = o.kind)",
-        Column::Version => "o.version",
-        Column::Resource => "(SELECT resource FROM kind WHERE id = o.kind)",
-        Column::Kind => "(SELECT kind FROM kind WHERE id = o.kind)",
-        Column::Cluster => "(SELECT name FROM member WHERE id = o.member)",
-        Column::Namespace => "o.ns",
-        Column::Name => "o.name",
-        Column::OwnerUid => "o.owner",
-        Column::Uid => "o.uid",
-        Column::ResourceVersion => "CAST(o.rv AS INTEGER)",
-        Column::CreatedAt => "o.created",
-        Column::SyncedAt => "o.synced",
-        Column::DeletedAt => "coalesce(o.deleting, 0)",
-    }
+/// Returns the keys of the usual order.
+pub(crate) fn usual_keys() -> Vec<(String, bool)> {
+    let columns = ["o.kind", "o.ns", "o.name", "o.member"];
+    columns.map(|column| (column.to_owned(), false)).to_vec()
 }
 
 /// Returns the condition that a row comes after a place, and its parameters.
-pub(crate) fn after(keys: &[(String, bool)], place: &[Value]) -> (String, Vec<Value>) {
+pub(crate) fn after(
+    dialect: Dialect,
+    keys: &[(String, bool)],
+    place: &[Param],
+) -> (String, Vec<Param>) {
     let same = keys.iter().all(|(_, descending)| !descending);
-    if same {
+    if same && dialect.compares_lists() {
         let columns: Vec<&str> = keys.iter().map(|(column, _)| column.as_str()).collect();
         let marks = vec!["?"; place.len()];
         let sql = format!("({}) > ({})", columns.join(", "), marks.join(", "));
@@ -367,6 +463,15 @@ pub(crate) fn order_by(keys: &[(String, bool)]) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
+/// Returns whether only objects of certain owners match.
+fn is_owned(predicate: &Predicate) -> bool {
+    let Predicate::Term(Term::Column(Column::OwnerUid, Comparison::In(owners))) = predicate else {
+        return false;
+    };
+    let is_uid = |owner: &Literal| owner.text().is_some_and(|text| !text.is_empty());
+    owners.iter().all(is_uid)
+}
+
 fn conjuncts(predicate: &Predicate) -> Vec<&Predicate> {
     match predicate {
         Predicate::All(parts) => parts.iter().flat_map(conjuncts).collect(),
@@ -383,6 +488,11 @@ fn joined(parts: &[(String, bool)], with: &str, empty: &str) -> (String, bool) {
     (format!("({})", sql.join(with)), exact)
 }
 
-fn numbers(ids: impl Iterator<Item = i64>) -> String {
-    ids.map(|id| id.to_string()).collect::<Vec<_>>().join(", ")
+/// Returns the condition that a column has one of some numbers.
+pub(crate) fn among_numbers(column: &str, ids: impl Iterator<Item = i64>) -> String {
+    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    match ids.is_empty() {
+        true => "FALSE".to_owned(),
+        false => format!("{column} IN ({})", ids.join(", ")),
+    }
 }

@@ -187,6 +187,27 @@ fn like(value: &str, pattern: &str) -> bool {
 }
 
 /// A condition that only a function can judge.
+///
+/// ```
+/// use bareboat_shelf::{Predicate, Query, Row, Term, Test};
+/// use std::sync::Arc;
+///
+/// /// Objects whose bodies are at least so large.
+/// #[derive(Debug)]
+/// struct Large(usize);
+///
+/// impl Test for Large {
+///     fn test(&self, row: &Row<'_>) -> Result<bool, String> {
+///         Ok(row.body.is_some_and(|body| body.len() >= self.0))
+///     }
+/// }
+///
+/// let query = Query {
+///     filter: Predicate::Term(Term::Test(Arc::new(Large(1 << 20)))),
+///     ..Query::default()
+/// };
+/// # let _ = query;
+/// ```
 pub trait Test: Send + Sync + fmt::Debug {
     /// Judges a row whose body was read. The error is for the client.
     fn test(&self, row: &Row<'_>) -> Result<bool, String>;

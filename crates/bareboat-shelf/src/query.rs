@@ -11,9 +11,9 @@ use std::time::Duration;
 /// What a query may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The time of one page.
+    /// The time of one request.
     pub time: Duration,
-    /// The bytes of bodies that one page reads, apart from those it returns.
+    /// The bytes of bodies that one request reads, apart from those it returns and those that are out of the question at a glance.
     pub bytes: usize,
 }
 
@@ -41,7 +41,7 @@ pub struct Query {
     pub after: Option<Cursor>,
     /// How many rows to leave out, for clients that count.
     pub offset: usize,
-    /// What one page may cost.
+    /// What the request may cost.
     pub bounds: Bounds,
 }
 
@@ -96,6 +96,8 @@ pub struct Page {
     pub rev: i64,
     /// Where the next page begins, if there is one.
     pub next: Option<Cursor>,
+    /// What is left of the query's bounds, for the next page of the same request.
+    pub left: Bounds,
 }
 
 /// Rows with equal values.

@@ -1,6 +1,7 @@
 //! The narrow row of an object, and the names of members and kinds that rows refer to by number.
 
-use bytes::Bytes;
+use crate::param::{Cells, number, text};
+use crate::shelf::ShelfError;
 use std::collections::HashMap;
 
 /// The number of a member.
@@ -51,6 +52,32 @@ pub struct Narrow {
 }
 
 impl Narrow {
+    /// The number of the columns of a row.
+    pub const COLUMNS: usize = 17;
+
+    /// Reads a row with the columns of [`crate::Dialect::columns`].
+    pub fn read(row: &dyn Cells) -> Result<Narrow, ShelfError> {
+        Ok(Narrow {
+            id: number(row, 0)?,
+            member: number(row, 1)?,
+            kind: number(row, 2)?,
+            version: text(row, 3)?,
+            namespace: text(row, 4)?,
+            name: text(row, 5)?,
+            uid: text(row, 6)?,
+            owner: text(row, 7)?,
+            created: number(row, 8)?,
+            deleting: row.int(9)?,
+            synced: number(row, 10)?,
+            member_version: text(row, 11)?,
+            born: number(row, 12)?,
+            rev: number(row, 13)?,
+            gone: row.int(14)?.is_some(),
+            labels: text(row, 15)?,
+            fields: text(row, 16)?,
+        })
+    }
+
     /// Returns the value of a label.
     pub fn label(&self, key: &str) -> Option<String> {
         member_of(&self.labels, key)
@@ -79,7 +106,7 @@ pub struct Row<'r> {
     /// The narrow row.
     pub narrow: &'r Narrow,
     /// The body without resourceVersion, if it was read.
-    pub body: Option<&'r Bytes>,
+    pub body: Option<&'r [u8]>,
     /// The names of members and kinds.
     pub directory: &'r Directory,
 }
@@ -139,6 +166,12 @@ impl Directory {
     /// Returns the kinds.
     pub fn kinds(&self) -> impl Iterator<Item = (KindId, &KindInfo)> {
         self.kinds.iter().map(|(id, info)| (KindId(*id), info))
+    }
+
+    /// Returns the declared fields of a kind.
+    pub fn declared(&self, kind: KindId) -> &[crate::path::Path] {
+        let declared = self.declared.get(&kind.0);
+        declared.map_or(&[][..], Vec::as_slice)
     }
 
     /// Returns whether a field is declared for a kind.

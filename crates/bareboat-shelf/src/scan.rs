@@ -1,6 +1,6 @@
 //! Finds the values at a path in the bytes of a JSON document, without parsing the rest of it.
 //!
-//! The documents were printed by this program, so they are well formed. On any other bytes a search ends early.
+//! The documents were printed by this program, or by a database that puts a space after colons and commas, so they are well formed. On any other bytes a search ends early.
 
 use crate::path::Step;
 
@@ -62,6 +62,7 @@ impl<'d> Scanner<'d> {
                 while self.peek() != b'}' {
                     let raw = self.string()?;
                     self.expect(b':')?;
+                    self.space();
                     if is_key(raw, key) {
                         // Keys occur once, and what follows an object is of no interest unless it is in a list.
                         if !self.search(rest, found)? {
@@ -101,10 +102,17 @@ impl<'d> Scanner<'d> {
         (self.peek() == byte).then(|| self.at += 1)
     }
 
+    fn space(&mut self) {
+        self.at += usize::from(self.peek() == b' ');
+    }
+
     /// Moves over a comma; at the end of the container it stays.
     fn comma(&mut self, end: u8) -> Option<()> {
         match self.peek() {
-            b',' => self.at += 1,
+            b',' => {
+                self.at += 1;
+                self.space();
+            }
             byte if byte == end => {}
             _ => return None,
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 const BLOCK: i64 = 65_536;
 const WORDS: usize = BLOCK as usize / 64;
 
-/// The rows that a list of a member contained.
+/// Rows: those that a list of a member contained, or that a client was shown.
 #[derive(Clone, Debug, Default)]
 pub struct Seen(BTreeMap<i64, Box<[u64]>>);
 
@@ -16,6 +16,14 @@ impl Seen {
         let words = block.or_insert_with(|| vec![0; WORDS].into_boxed_slice());
         let bit = id.rem_euclid(BLOCK) as usize;
         words[bit / 64] |= 1 << (bit % 64);
+    }
+
+    /// Takes a row out again.
+    pub fn remove(&mut self, id: i64) {
+        let bit = id.rem_euclid(BLOCK) as usize;
+        if let Some(words) = self.0.get_mut(&id.div_euclid(BLOCK)) {
+            words[bit / 64] &= !(1 << (bit % 64));
+        }
     }
 
     /// Returns whether a row was added.
@@ -41,6 +49,9 @@ mod tests {
         }
         for id in [2, 62, 65, 65_537, (1 << 40) + 1] {
             assert!(!seen.contains(id));
+            seen.remove(id);
         }
+        seen.remove(64);
+        assert!(!seen.contains(64) && seen.contains(63) && seen.contains(65_535));
     }
 }

@@ -1,6 +1,6 @@
 //! Appends over a connection that may be lost at any moment. The code is the same for all databases.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bareboat_storage::{Appended, BackendError, Batch, Decide, Mark, Tail};
 
@@ -8,6 +8,9 @@ use crate::dialect::{Answer, Dialect, Trouble};
 use crate::engine::{PAUSE, closed};
 use crate::error::{Failure as _, Meaning, read_failed};
 use crate::session::Held;
+
+/// How long an append is repeated while the database refuses writes: another server may become the primary.
+const REFUSALS: Duration = Duration::from_secs(5);
 
 pub(crate) fn append<D: Dialect>(
     log: &D,
@@ -27,7 +30,8 @@ fn append_from<D: Dialect>(
     let engine = log.engine();
     *engine.writer_id.lock() = batch.writer;
     let end = batch.end(base);
-    let deadline = Instant::now() + engine.options.patience;
+    let begun = Instant::now();
+    let deadline = begun + engine.options.patience;
     let done = |end: Mark| {
         *engine.known.lock() = end;
         Ok(Appended::Done(end))
@@ -40,8 +44,12 @@ fn append_from<D: Dialect>(
                     continue;
                 };
                 let again = std::mem::replace(&mut sent, true);
+                let asked = Instant::now();
                 match engine.block(log.append(link, base, batch, &end)) {
-                    Ok(Answer::Done) => return done(end),
+                    Ok(Answer::Done) => {
+                        engine.commits.note(asked.elapsed());
+                        return done(end);
+                    }
                     Ok(Answer::Found) => match engine.block(log.settle(link, base, batch)) {
                         Ok(Some(end)) => return done(end),
                         // The batch was compacted in the meantime.
@@ -61,6 +69,14 @@ fn append_from<D: Dialect>(
                             BackendError::Unreachable(Box::new(error))
                         }
                         Meaning::Again => continue,
+                        Meaning::ReadOnly => {
+                            sent = again;
+                            // Another server may be the primary now. If not, this connection is good for reads.
+                            if let Ok(other) = engine.block(log.connect()) {
+                                *held = Some(other);
+                            }
+                            BackendError::ReadOnly(Box::new(error))
+                        }
                         // The first attempt may still arrive, or may already be in the log.
                         Meaning::Full | Meaning::Busy if again => {
                             BackendError::Unreachable(Box::new(error))
@@ -79,12 +95,16 @@ fn append_from<D: Dialect>(
                 }
             }
         };
-        if !matches!(lost, BackendError::Unreachable(_)) {
-            return Err(lost);
-        }
-        if Instant::now() >= deadline || engine.is_closed() {
+        let until = match &lost {
+            BackendError::ReadOnly(_) if !sent => deadline.min(begun + REFUSALS),
+            BackendError::ReadOnly(_) | BackendError::Unreachable(_) => deadline,
+            _ => return Err(lost),
+        };
+        if Instant::now() >= until || engine.is_closed() {
             return Err(match (sent, lost) {
-                (true, BackendError::Unreachable(why)) => BackendError::Unknown(why),
+                (true, BackendError::Unreachable(why) | BackendError::ReadOnly(why)) => {
+                    BackendError::Unknown(why)
+                }
                 (_, lost) => lost,
             });
         }
@@ -205,6 +225,7 @@ pub(crate) fn append_held<D: Dialect>(
             drop(held);
             match error.meaning() {
                 Meaning::Full => Err(BackendError::Full(Box::new(error))),
+                Meaning::ReadOnly => Err(BackendError::ReadOnly(Box::new(error))),
                 Meaning::Failed => Err(BackendError::Failed(Box::new(error))),
                 // An append without the held lock finds out whether the batch was stored.
                 _ => append_from(log, &base, &batch, true).map(Some),

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bareboat_storage::{BackendError, BackendStats, ConnectionCounter, Mark};
+use bareboat_storage::{BackendError, BackendStats, CommitTimes, ConnectionCounter, Mark};
 use parking_lot::Mutex;
 use tokio::runtime::{Handle, Runtime};
 
@@ -51,6 +51,8 @@ pub(crate) struct Engine {
     pub(crate) floor: AtomicU64,
     pub(crate) size: AtomicU64,
     pub(crate) connections: ConnectionCounter,
+    /// The times of the first commits.
+    pub(crate) commits: CommitTimes,
     pub(crate) clock: Clock,
     pub(crate) closed: AtomicBool,
 }
@@ -73,6 +75,7 @@ impl Engine {
             floor: AtomicU64::new(0),
             size: AtomicU64::new(0),
             connections: ConnectionCounter::default(),
+            commits: CommitTimes::default(),
             clock: Clock::default(),
             closed: AtomicBool::new(false),
         };

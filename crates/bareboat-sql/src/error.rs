@@ -73,6 +73,8 @@ pub(crate) enum Meaning {
     Again,
     /// The statement was rolled back for lack of space.
     Full,
+    /// The statement was rolled back, because the server accepts no writes: it is read-only, or its disk has an error.
+    ReadOnly,
     /// The statement was rolled back, because another session had a lock, or there were too many connections.
     Busy,
     /// A row already exists, although the lock was held.
@@ -107,6 +109,7 @@ pub(crate) fn read_failed<E: Failure>(error: E) -> BackendError {
 pub(crate) fn sweep_failed<E: Failure>(error: E) -> BackendError {
     match error.meaning() {
         Meaning::Full => BackendError::Full(Box::new(error)),
+        Meaning::ReadOnly => BackendError::ReadOnly(Box::new(error)),
         Meaning::Failed => BackendError::Failed(Box::new(error)),
         _ => BackendError::Busy(Box::new(error)),
     }

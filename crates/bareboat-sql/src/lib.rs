@@ -9,7 +9,12 @@
 //! * A lost connection is normal: appends are repeated under their id; reads fail until there is a new connection.
 //! * A promoted standby, or a log without its last writes, begins another epoch.
 //!
+//! With the feature `shelf`, the objects of a fleet's members can be in the same database, in tables of their own.
+//!
 //! `dialect` says what differs between databases; `append` and `session` are the same for all of them.
+
+// Documentation names the features that items need, where it is built with a nightly compiler, as docs.rs does.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod address;
 mod append;
@@ -23,6 +28,8 @@ mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod session;
+#[cfg(feature = "shelf")]
+mod shelf;
 mod tls;
 
 pub use address::{AddressError, Failover};
@@ -30,5 +37,9 @@ pub use engine::SqlOptions;
 pub use error::{DatabaseError, SqlError};
 #[cfg(feature = "mysql")]
 pub use mysql::Mysql;
+#[cfg(all(feature = "mysql", feature = "shelf"))]
+pub use mysql::MysqlShelf;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
+#[cfg(all(feature = "postgres", feature = "shelf"))]
+pub use postgres::PostgresShelf;

@@ -31,8 +31,13 @@ mod refill;
 mod rows;
 mod schema;
 mod session;
+#[cfg(feature = "shelf")]
+mod shelf;
 mod tail;
 mod tls;
+
+#[cfg(feature = "shelf")]
+pub use shelf::MysqlShelf;
 
 /// A log in a MySQL or MariaDB database, which other servers may use at the same time.
 pub struct Mysql {

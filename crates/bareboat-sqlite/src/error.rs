@@ -133,10 +133,22 @@ pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Returns whether the disk or the file is read-only. A file that was moved away is another case: SQLite reports it with
+/// an extended code.
+fn is_read_only(error: &rusqlite::Error) -> bool {
+    matches!(
+        code(error),
+        ffi::SQLITE_READONLY | ffi::SQLITE_READONLY_DIRECTORY | ffi::SQLITE_READONLY_CANTINIT
+    )
+}
+
 /// Converts an error of a running store.
 pub(crate) fn failed(error: rusqlite::Error) -> BackendError {
     if is_full(&error) {
         return BackendError::Full(Box::new(error));
+    }
+    if is_read_only(&error) {
+        return BackendError::ReadOnly(Box::new(error));
     }
     if is_busy(&error) {
         return BackendError::Busy(Box::new(error));

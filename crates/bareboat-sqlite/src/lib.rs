@@ -12,6 +12,28 @@
 //! * Every record and every batch has a checksum (see `checksum`). A batch also has a time, an id, and a digest of the
 //!   log up to its end. Older formats are upgraded when a file is opened (see `migrate`).
 //! * A reserve of disk space is kept for deletions and compaction (see `reserve`).
+//!
+//! ```
+//! use bareboat_sqlite::Sqlite;
+//! use bareboat_storage::{Store, StoreOptions, Write};
+//! use std::sync::Arc;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let value = r#"{"apiVersion":"sea.example.com/v1","kind":"Boat","metadata":{"name":"argo"}}"#;
+//! for start in 0..2 {
+//!     let backend = Arc::new(Sqlite::open(folder.path().join("boats.db"))?);
+//!     let store = Store::open(backend, StoreOptions::default())?;
+//!     let boats = store.resource("sea.example.com/boats");
+//!     if start == 0 {
+//!         store.commit(Write::create(&boats, "argo", value.into())).await?;
+//!     }
+//!     assert!(boats.get("argo").is_some());
+//!     store.close().await;
+//! }
+//! # Ok(()) }
+//! ```
 
 mod checkpoint;
 mod checksum;

@@ -107,7 +107,13 @@ impl Backend for SqliteReader {
         };
         let (journal, check) = (text("journal_mode")?, text("quick_check(1)")?);
         let good = (journal == "wal", check == "ok");
+        let left = "SELECT p.rev, (SELECT count(*) FROM log WHERE rev > p.rev
+                AND rev <= (SELECT rev FROM progress WHERE name = 'floor'))
+            FROM progress p WHERE name = 'swept'";
+        let left = connection.query_row(left, [], |row| Ok((row.get(0)?, row.get(1)?)));
+        let (swept, left): (i64, i64) = left.map_err(failed)?;
         Ok(vec![
+            Setting::swept(swept as u64, left as u64),
             Setting::judged(
                 "journal_mode",
                 journal,

@@ -135,9 +135,18 @@ fn write(path: &Path, bytes: u64, stop: &AtomicBool) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Returns whether a small write beside the database fails for lack of space or quota. SQLite itself reports an
-/// exceeded quota only as a failed write.
-pub(crate) fn no_space_at(path: &Path, bytes: usize) -> bool {
+/// What prevents writes while reads work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// There is no space, or a quota is exceeded.
+    Space,
+    /// The disk is read-only.
+    ReadOnly,
+}
+
+/// Returns what prevents a small write beside the database, if anything does. SQLite itself reports an exceeded quota
+/// and a read-only disk only as a failed write.
+pub(crate) fn obstacle_at(path: &Path, bytes: usize) -> Option<Obstacle> {
     let probe = || -> io::Result<()> {
         let mut file = File::create(path)?;
         file.write_all(&vec![0x5a; bytes.clamp(4096, 8 << 20)])?;
@@ -146,8 +155,9 @@ pub(crate) fn no_space_at(path: &Path, bytes: usize) -> bool {
     let outcome = probe();
     // The file may not exist.
     let _ = fs::remove_file(path);
-    matches!(
-        outcome.map_err(|error| error.kind()),
-        Err(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-    )
+    match outcome.err()?.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Obstacle::Space),
+        io::ErrorKind::ReadOnlyFilesystem => Some(Obstacle::ReadOnly),
+        _ => None,
+    }
 }

@@ -56,7 +56,7 @@ pub(crate) const TABLES: &str = "
 ";
 
 /// The statements that create the views, for people. The stored objects are in `live`, and with their earlier states in
-/// `history`. Encrypted values are shown as null.
+/// `history`. Encrypted values are shown as null. The records of epochs, which have no resource, are in `history` only.
 pub(crate) const VIEWS: &str = "
     CREATE VIEW batch AS
         SELECT rev - size + 1 AS first, rev AS last, at, bytes, batch_sum AS sum, epoch, id, writer, digest
@@ -72,7 +72,7 @@ pub(crate) const VIEWS: &str = "
         FROM log JOIN resource ON resource.id = log.resource;
     CREATE VIEW live AS
         SELECT history.* FROM history JOIN log ON log.rev = history.rev
-        WHERE log.value IS NOT NULL AND history.rev NOT IN (SELECT prev FROM log);
+        WHERE log.value IS NOT NULL AND history.resource <> '' AND history.rev NOT IN (SELECT prev FROM log);
 ";
 
 /// Inserts revision 1, the empty start: revision 0 is never assigned.
@@ -108,7 +108,8 @@ pub(crate) fn open(path: &Path, options: &SqliteOptions) -> Result<(Connection, 
 
 /// Replaces the views of older programs.
 fn renew_views(connection: &mut Connection) -> rusqlite::Result<()> {
-    let current = "SELECT count(*) FROM pragma_table_info('live') WHERE name = 'namespace'";
+    let current = "SELECT count(*) FROM sqlite_schema
+        WHERE type = 'view' AND name = 'live' AND instr(sql, 'history.resource <>') > 0";
     if connection.query_row(current, [], |row| row.get::<_, i64>(0))? > 0 {
         return Ok(());
     }

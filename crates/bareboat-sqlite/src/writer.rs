@@ -13,7 +13,7 @@ use crate::checksum::{self, Header};
 use crate::compact::{self, Swept};
 use crate::error::{code, failed, is_busy};
 use crate::open_files::OpenFiles;
-use crate::reserve::{Reserve, no_space_at};
+use crate::reserve::{Obstacle, Reserve, obstacle_at};
 use crate::schema::beside;
 use crate::{SqliteError, SqliteOptions, clock, mark};
 
@@ -162,13 +162,14 @@ impl Writer {
                 return Err(self.judge(stage, error));
             }
             // A failed write left no complete commit, so nothing was written. SQLite does not report whether a quota
-            // was the reason.
+            // or a read-only disk was the reason.
             let bytes = batch.records.iter().map(weight).sum::<u64>();
             tries += 1;
-            match no_space_at(&self.probe, bytes as usize) {
-                true => return Err(BackendError::Full(Box::new(error))),
-                false if tries < TRIES => continue,
-                false => return Err(BackendError::Failed(Box::new(error))),
+            match obstacle_at(&self.probe, bytes as usize) {
+                Some(Obstacle::Space) => return Err(BackendError::Full(Box::new(error))),
+                Some(Obstacle::ReadOnly) => return Err(BackendError::ReadOnly(Box::new(error))),
+                None if tries < TRIES => continue,
+                None => return Err(BackendError::Failed(Box::new(error))),
             }
         }
     }
@@ -219,15 +220,18 @@ impl Writer {
     /// Inserts the rows of `batch`. Returns the bytes that they add to the write-ahead log, and the end of the log
     /// after them.
     fn insert(&mut self, batch: &Batch) -> rusqlite::Result<(u64, Mark)> {
-        let mut insert = self.connection.prepare_cached(
-            "INSERT INTO log (rev, prev, resource, key, sum, actor, value)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        )?;
+        let records = &batch.records;
+        let mut insert = match records.len() {
+            0 | 1 => None,
+            _ => Some(self.connection.prepare_cached(
+                "INSERT INTO log (rev, prev, resource, key, sum, actor, value)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            )?),
+        };
         let mut sums = checksum::Batch::default();
         let mut chain = Chain::after(&self.mark.digest);
         let mut end = self.mark;
         let mut bytes = 0;
-        let records = &batch.records;
         for (index, record) in records.iter().enumerate() {
             let resource = number(&self.connection, &mut self.resources, record)?;
             self.scratch.clear();
@@ -247,7 +251,9 @@ impl Writer {
             sums.add(sum);
             bytes += (record.key.len() + value.map_or(0, <[u8]>::len)) as u64;
             chain.add(record, value, &[]);
-            if index + 1 < records.len() {
+            if let Some(insert) = &mut insert
+                && index + 1 < records.len()
+            {
                 insert.execute(params![
                     header.revision,
                     header.prev,

@@ -16,3 +16,4 @@ fn file() -> impl Site {
 
 bareboat_storage::conformance!(file);
 bareboat_storage::backup_conformance!(file);
+bareboat_storage::clock_conformance!(file);

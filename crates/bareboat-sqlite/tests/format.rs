@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bareboat_sqlite::{Sqlite, SqliteError, SqliteOptions};
 use bareboat_storage::{
-    Backend, Batch, CommitError, Digest, Expect, Mark, Store, StoreOptions, Value, WatchSpec, Write,
+    Backend, Batch, CommitError, Digest, Expect, Mark, Record, Store, StoreOptions, Value,
+    WatchSpec, Write,
 };
 use rusqlite::Connection;
 
@@ -345,4 +346,101 @@ async fn a_restored_file_continues_above_all_seen_revisions() {
     let _server = Sqlite::open_with(&path, SqliteOptions::default()).unwrap();
     let refused = bareboat_sqlite::raise(&path, 0).err().unwrap();
     assert!(matches!(refused, SqliteError::InUse { .. }));
+}
+
+fn pod(name: &str, node: &str) -> bytes::Bytes {
+    format!(
+        r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","labels":{{"app":"shop"}}}},"spec":{{"nodeName":"{node}"}}}}"#
+    )
+    .into()
+}
+
+/// Returns the rows of `query`, columns separated by `|`.
+fn ask(file: &Connection, query: &str) -> Vec<String> {
+    let mut query = file.prepare(query).unwrap();
+    let columns = query.column_count();
+    let rows = query.query_map([], |row| {
+        let column = |at| row.get::<_, rusqlite::types::Value>(at);
+        let texts = (0..columns).map(|at| {
+            Ok(match column(at)? {
+                rusqlite::types::Value::Text(text) => text,
+                rusqlite::types::Value::Integer(number) => number.to_string(),
+                other => format!("{other:?}"),
+            })
+        });
+        Ok(texts.collect::<rusqlite::Result<Vec<_>>>()?.join("|"))
+    });
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn the_queries_of_the_documentation_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    let store = open(&path);
+    let pods = store.resource("core/pods");
+    for (name, node) in [("web", "a"), ("db", "b"), ("job", "b")] {
+        let write = Write::create(&pods, format!("shop/{name}"), pod(name, node));
+        store.commit(write).await.unwrap();
+    }
+    let found = pods.get("shop/db").unwrap();
+    let write = Write::replace(&pods, &found, pod("db", "a"));
+    store.commit(write).await.unwrap();
+    let file = Connection::open(&path).unwrap();
+    let page = include_str!("../../../docs/operating.md");
+    let blocks = page.split("```sql\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split("```").next());
+    let queries = blocks.flat_map(|block| block.split_inclusive(';'));
+    let answers: Vec<String> = queries
+        .filter(|query| query.contains("json_extract"))
+        .flat_map(|query| ask(&file, query))
+        .collect();
+    assert_eq!(answers, ["shop|db", "shop|web", "shop|3"]);
+    store.close().await;
+}
+
+#[test]
+fn records_of_epochs_are_history_and_not_objects() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("state.db");
+    let backend = Sqlite::open(&path).unwrap();
+    let base = backend.mark().unwrap();
+    let record = |revision, resource: &str, key: &str| Record {
+        revision,
+        prev: 0,
+        cluster: "".into(),
+        resource: resource.into(),
+        key: key.into(),
+        actor: None,
+        value: Some(Value::new(r#"{"epoch":2}"#.into())),
+    };
+    // A backup of a shared store has such a record.
+    let records = vec![
+        record(base.last + 1, "", "epoch-2"),
+        record(base.last + 2, "core/nodes", "a"),
+    ];
+    let batch = Batch {
+        id: 1,
+        writer: 1,
+        records,
+    };
+    backend.append(&base, &batch).unwrap();
+    let file = Connection::open(&path).unwrap();
+    assert_eq!(
+        ask(&file, "SELECT resource, name FROM live"),
+        ["core/nodes|a"]
+    );
+    let all = "SELECT resource, name FROM history ORDER BY rev";
+    assert_eq!(ask(&file, all), ["|epoch-2", "core/nodes|a"]);
+    // The view of an older program is replaced.
+    drop(backend);
+    file.execute_batch("DROP VIEW live; CREATE VIEW live AS SELECT * FROM history")
+        .unwrap();
+    drop(file);
+    drop(Sqlite::open(&path).unwrap());
+    let file = Connection::open(&path).unwrap();
+    assert_eq!(
+        ask(&file, "SELECT resource, name FROM live"),
+        ["core/nodes|a"]
+    );
 }

@@ -59,6 +59,8 @@ pub enum AppendResult {
     Moved,
     /// There was no space.
     Full,
+    /// The disk or the database refused writes.
+    ReadOnly,
     /// Another program locked the log.
     Busy,
     /// The log could not be reached.
@@ -71,10 +73,11 @@ pub enum AppendResult {
 
 impl AppendResult {
     /// All results.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Stored,
         Self::Moved,
         Self::Full,
+        Self::ReadOnly,
         Self::Busy,
         Self::Unreachable,
         Self::Unknown,
@@ -87,6 +90,7 @@ impl AppendResult {
             Self::Stored => "stored",
             Self::Moved => "moved",
             Self::Full => "full",
+            Self::ReadOnly => "read_only",
             Self::Busy => "busy",
             Self::Unreachable => "unreachable",
             Self::Unknown => "unknown",
@@ -99,6 +103,7 @@ impl AppendResult {
             Ok(Appended::Done(_)) => Self::Stored,
             Ok(Appended::Moved(_)) => Self::Moved,
             Err(BackendError::Full(_)) => Self::Full,
+            Err(BackendError::ReadOnly(_)) => Self::ReadOnly,
             Err(BackendError::Busy(_)) => Self::Busy,
             Err(BackendError::Unreachable(_)) => Self::Unreachable,
             Err(BackendError::Unknown(_)) => Self::Unknown,

@@ -207,6 +207,10 @@ pub enum BackendError {
     /// No space left: the batch was rolled back, reads still work.
     #[error("no space left for the log")]
     Full(#[source] BoxError),
+    /// The disk or the database refuses writes, because it is read-only or has an error: nothing was written, reads still
+    /// work, and a retry may work.
+    #[error("the log cannot be written")]
+    ReadOnly(#[source] BoxError),
     /// Another program holds a lock on the log: nothing was written, and a retry may work.
     #[error("the log is locked by another program")]
     Busy(#[source] BoxError),

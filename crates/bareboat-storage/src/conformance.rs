@@ -28,6 +28,22 @@ pub use streams::*;
 pub use writes::*;
 
 /// A log that can be opened, closed and opened again.
+///
+/// A function that opens it is enough. This one keeps its log in memory; that of an engine opens a file or a database:
+///
+/// ```
+/// use bareboat_storage::conformance::{self, Site};
+/// use bareboat_storage::{Backend, MemoryBackend};
+/// use std::sync::Arc;
+///
+/// fn site() -> impl Site {
+///     let log = Arc::new(MemoryBackend::starting_at(1));
+///     move || -> Arc<dyn Backend> { log.clone() }
+/// }
+///
+/// // In a file of tests, `bareboat_storage::conformance!(site);` makes a test of each check.
+/// conformance::expectations_are_checked(&site());
+/// ```
 pub trait Site: Send + Sync {
     /// Opens the log; the previous backend has been closed.
     fn open(&self) -> Arc<dyn Backend>;
@@ -97,6 +113,16 @@ macro_rules! backup_conformance {
             a_healthy_log_has_no_findings
             history_is_not_compacted_under_a_backup
             a_backup_continues_another
+        );
+    };
+}
+
+/// Generates tests for a backend that knows when its history was written ([`Backend::history`]).
+#[macro_export]
+macro_rules! clock_conformance {
+    ($site:path) => {
+        $crate::conformance!(@each $site:
+            history_expires_by_its_time_after_a_restart
         );
     };
 }

@@ -13,7 +13,7 @@ mod walk;
 
 use walk::Walk;
 
-/// A setting of an engine that matters for durability.
+/// A setting of an engine that matters for durability, or a number that shows how the engine does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The name of the setting in the engine.
@@ -41,7 +41,21 @@ impl Setting {
             ..Self::good(name, value)
         }
     }
+
+    /// Returns how far compaction has deleted what the history no longer needs. `left` is the number of records between
+    /// `swept` and the floor, which compaction has not looked at yet.
+    pub fn swept(swept: u64, left: u64) -> Self {
+        let value = match left {
+            0 => format!("up to revision {swept}"),
+            left => format!("up to revision {swept}, {left} records are left"),
+        };
+        let advice = "compaction does not go on: look for warnings of the servers, or run bareboat doctor --repair";
+        Self::judged("swept", value, left <= BACKLOG, advice)
+    }
 }
+
+/// The most records that compaction leaves for later: it begins when the floor is raised, and takes seconds.
+const BACKLOG: u64 = 100_000;
 
 /// A problem that an examination found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,8 +95,13 @@ pub struct Examination {
     pub stats: BackendStats,
     /// The space that each resource takes.
     pub resources: BTreeMap<String, Share>,
+    /// The space that each namespace takes, largest first; at most [`NAMESPACES`]. Objects without a namespace are not
+    /// included.
+    pub namespaces: Vec<(String, Share)>,
     /// The largest objects, as `resource key` with their bytes, largest first.
     pub largest: Vec<(String, u64)>,
+    /// The objects with the most records in the history, as `resource key` with their number, most first.
+    pub busiest: Vec<(String, u64)>,
     /// The settings of the engine.
     pub settings: Vec<Setting>,
     /// The problems that were found; at most [`MOST`].
@@ -90,6 +109,9 @@ pub struct Examination {
     /// Whether there are more problems than `findings` contains.
     pub more_findings: bool,
 }
+
+/// The maximum number of namespaces.
+pub const NAMESPACES: usize = 20;
 
 /// The maximum number of findings.
 pub const MOST: usize = 100;

@@ -14,6 +14,8 @@ use crate::batch::{Appended, Batch, Mark, Tail};
 pub enum Fault {
     /// Commits find no space; nothing is written.
     Full,
+    /// The disk is read-only; nothing is written.
+    ReadOnly,
     /// Another program holds a lock; nothing is written.
     Busy,
     /// Commits fail with an unknown outcome.
@@ -92,6 +94,7 @@ impl Backend for Faulty {
         match fault {
             None => self.inner.append(base, batch),
             Some(Fault::Full) => Err(BackendError::Full(injected())),
+            Some(Fault::ReadOnly) => Err(BackendError::ReadOnly(injected())),
             Some(Fault::Busy) => Err(BackendError::Busy(injected())),
             Some(Fault::Failed) => Err(BackendError::Failed(injected())),
             Some(Fault::Unreachable) => Err(BackendError::Unreachable(injected())),

@@ -17,7 +17,32 @@
 //! * [`Resource::watch`] returns a [`Watcher`], polled for batches of [`Event`]s.
 //! * [`Store::feed`] returns all events of all resources; an [`Observer`] is called inside the commit.
 //!
+//! ```
+//! use bareboat_storage::{MemoryBackend, Store, StoreOptions, Write};
+//! use std::sync::Arc;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let backend = Arc::new(MemoryBackend::starting_at(1));
+//! let store = Store::open(backend, StoreOptions::default())?;
+//! let boats = store.resource("sea.example.com/boats");
+//! let value = r#"{"apiVersion":"sea.example.com/v1","kind":"Boat","metadata":{"name":"argo"}}"#;
+//! let created = store.commit(Write::create(&boats, "argo", value.into())).await?;
+//! // The wire bytes have the revision as resourceVersion.
+//! let wire = std::str::from_utf8(created.entry.json())?;
+//! assert!(wire.contains(&format!(r#""resourceVersion":"{}""#, created.revision)));
+//!
+//! store.commit(Write::delete(&boats, &created.entry)).await?;
+//! assert!(boats.get("argo").is_none());
+//! // The entry is gone, so a second deletion of it conflicts.
+//! assert!(store.commit(Write::delete(&boats, &created.entry)).await.is_err());
+//! # Ok(()) }
+//! ```
+//!
 //! Values are stored without resourceVersion and begin as described in [`Layout`].
+
+// Documentation names the features that items need, where it is built with a nightly compiler, as docs.rs does.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 /// Implements `Debug` for types. The output is the name of the type without its content.
 macro_rules! opaque_debug {
@@ -36,6 +61,7 @@ pub mod backup;
 mod barrier;
 mod batch;
 mod cold;
+mod commit_times;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod connections;
@@ -74,6 +100,7 @@ pub use backend::{
     Limits, LogChange, PageLimit, Record, Rewritten, Stop, Sweep, Written,
 };
 pub use batch::{Appended, Batch, Chain, Digest, Mark, Tail};
+pub use commit_times::CommitTimes;
 pub use connections::{ConnectionCounter, Connections};
 pub use entry::Entry;
 pub use event::{Event, EventKind};

@@ -173,6 +173,9 @@ pub enum CommitError {
     /// There is no space left; reads still work.
     #[error("no space left for the log")]
     Full,
+    /// The disk or the database refuses writes; nothing was written, and reads still work.
+    #[error("the log cannot be written")]
+    ReadOnly,
     /// Another program holds a lock on the log; nothing was written.
     #[error("the log is locked by another program")]
     Busy,

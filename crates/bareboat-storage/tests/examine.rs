@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bareboat_storage::examine::{Examination, examine};
+use bareboat_storage::examine::{Examination, Setting, Share, examine};
 use bareboat_storage::{
     Appended, Backend, BackendError, Batch, Digest, Mark, MemoryBackend, Record, Refill, Value,
 };
@@ -172,4 +172,39 @@ fn a_restore_that_did_not_end_is_found() {
     log.refill(Refill::Start(start)).unwrap();
     log.refill(Refill::Finish).unwrap();
     assert_eq!(problems(&examine(&log).unwrap()), "");
+}
+
+#[test]
+fn namespaces_and_objects_that_change_often_are_counted() {
+    let log = healthy();
+    let c = pod("y", "c");
+    append(&log, vec![record(15, 0, "y/c", Some(&c))]);
+    append(&log, vec![record(16, 15, "y/c", Some(&c))]);
+    append(&log, vec![record(17, 16, "y/c", Some(&c))]);
+    append(&log, vec![record(18, 0, "alone", None)]);
+    let found = examine(&log).unwrap();
+    let busiest = [("core/pods y/c".to_owned(), 3), ("core/pods x/b".into(), 2)];
+    assert_eq!(found.busiest, busiest);
+    let [(y, of_y), (x, of_x)] = &found.namespaces[..] else {
+        panic!("{:?}", found.namespaces)
+    };
+    assert_eq!((y.as_str(), x.as_str()), ("y", "x"));
+    let len = (c.len() + 3) as u64;
+    let expected = Share {
+        objects: 1,
+        bytes: len,
+        history: 3,
+        history_bytes: 3 * len,
+    };
+    assert_eq!(*of_y, expected);
+    // A creation, a change and a deletion; one object is left.
+    assert_eq!((of_x.objects, of_x.history), (1, 3));
+}
+
+#[test]
+fn compaction_that_is_stuck_is_reported() {
+    assert_eq!(Setting::swept(7, 0).value, "up to revision 7");
+    assert_eq!(Setting::swept(7, 100_000).advice, None);
+    let stuck = Setting::swept(7, 100_001);
+    assert!(stuck.advice.unwrap().contains("--repair"));
 }

@@ -5,6 +5,31 @@
 //! receive plain streams, or by kubelets ([`Kubelets`]), which are found through Node objects as in kube-apiserver. For
 //! functions, this crate terminates SPDY and WebSockets. For kubelets, it translates WebSockets to SPDY, and passes
 //! SPDY through.
+//!
+//! A pod whose only command is `echo`:
+//!
+//! ```
+//! use bareboat_api::Status;
+//! use bareboat_streams::exec;
+//! use tokio::io::AsyncWriteExt as _;
+//!
+//! let echo = exec(|request, streams| async move {
+//!     let [name, words @ ..] = &request.options.command[..] else {
+//!         return Err(Status::bad_request("there is no command"));
+//!     };
+//!     if name != "echo" {
+//!         return Ok(127);
+//!     }
+//!     if let Some(mut stdout) = streams.stdout {
+//!         // A client that has left needs no answer.
+//!         let _ = stdout.write_all(words.join(" ").as_bytes()).await;
+//!     }
+//!     Ok(0)
+//! });
+//! # let _ = echo;
+//! ```
+//!
+//! `Settings::stream` of the crate `bareboat` puts it in the place of `pods/exec`.
 
 mod annotation;
 mod command;

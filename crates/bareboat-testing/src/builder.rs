@@ -1,6 +1,6 @@
 //! The builder of a test server.
 
-use crate::TestServer;
+use crate::{HeldClock, TestServer};
 use bareboat::ServerBuilder;
 use bareboat::prelude::{ControlPlane as _, Profile, Server, Settings, StaticTokens};
 use bareboat::storage::{MemoryBackend, Store, StoreOptions};
@@ -77,6 +77,13 @@ impl Builder {
         self.tokens
             .push_str(&format!("{token},{user},,\"{groups}\"\n"));
         self
+    }
+
+    /// Gives stored objects the time of a clock that the test holds.
+    #[must_use]
+    pub fn clock(self, clock: &HeldClock) -> Self {
+        let clock = clock.of_server();
+        self.with(move |builder| builder.clock(clock.clone()))
     }
 
     /// Stores data in SQLite, in a temporary directory that is removed with the server.

@@ -19,6 +19,7 @@
 //! | a port, TLS and a kubeconfig for programs in other languages | [`TestServer::listening`] |
 //! | your own kinds, users, SQLite, no controllers | [`TestServer::builder`] |
 //! | to see what your controller does after a restart | [`TestServer::restart`] |
+//! | times in objects that do not change from run to run | [`Builder::clock`] |
 //! | a client of another user | [`TestServer::client_as`] |
 //!
 //! The server stops when its value is dropped. Everything here panics with a plain message where
@@ -27,7 +28,9 @@
 mod builder;
 mod certificates;
 mod client;
+mod clock;
 mod server;
 
 pub use builder::Builder;
+pub use clock::HeldClock;
 pub use server::TestServer;

@@ -1,7 +1,8 @@
 //! Requests to the prefix: what they are about, and who answers them.
 
 use crate::documents::Documents;
-use crate::members::{LiveRequest, Member};
+use crate::members::{LiveRequest, Member, Place};
+use crate::relay;
 use crate::rights::{Rights, member_info, proxy_info};
 use crate::search;
 use crate::selection::no_such_cluster;
@@ -11,12 +12,13 @@ use crate::types::{Source, source};
 use crate::views::{Authorization, Call, Form, Views};
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Status, Str, value};
-use bareboat_server::reply::{self, Response};
+use bareboat_server::discovery::entity_tag;
+use bareboat_server::reply::{self, Body, Response};
 use bareboat_server::request::info::RequestInfo;
 use bareboat_server::request::negotiate::{Agreed, Media, Transform};
 use bareboat_server::request::query::Query;
 use bareboat_server::{Annex, Claim, Visit, server};
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
 
 /// The header that asks the member itself.
@@ -38,6 +40,16 @@ impl Annex for ViewsAnnex {
     ) -> Option<Claim> {
         let target = Target::parse(method, info, query)?;
         let mut claim = claim(&target, info, query, headers);
+        if let Target::View {
+            member,
+            what: What::Resource(inner),
+        } = &target
+            && !is_forwarded(inner, query, headers)
+            && self.has_judges(member.as_deref())
+        {
+            // The member decides, and the annex asks it.
+            (claim.authorizes, claim.judged) = (true, false);
+        }
         if self.0.settings.authorization == Authorization::Path {
             let verb = claim.info.verb.clone();
             claim.info = info.clone();
@@ -51,7 +63,21 @@ impl Annex for ViewsAnnex {
     }
 
     fn answer(&self, visit: Visit) -> BoxFuture<'static, Result<Response, Status>> {
-        Box::pin(answer(self.0.clone(), visit))
+        match self.0.members.place() {
+            Place::Here => Box::pin(answer(self.0.clone(), visit)),
+            place => Box::pin(relay::relay(place, visit)),
+        }
+    }
+}
+
+impl ViewsAnnex {
+    /// Returns whether a member, or any of them, decides itself who reads its objects.
+    fn has_judges(&self, member: Option<&str>) -> bool {
+        let fleet = self.0.members.fleet();
+        match member {
+            Some(name) => fleet.members.get(name).is_some_and(|member| member.judges),
+            None => fleet.members.values().any(|member| member.judges),
+        }
     }
 }
 
@@ -158,6 +184,8 @@ async fn answer(views: Arc<Views>, visit: Visit) -> Result<Response, Status> {
             user: question.user.clone(),
             access: question.access.clone(),
             by_path: views.settings.authorization == Authorization::Path,
+            views: views.clone(),
+            calls: calls.clone(),
         },
         views,
         question,
@@ -270,10 +298,7 @@ impl Call {
         let documents = Documents::of(&self.fleet, member);
         if path.len() == 1 && wants_aggregated(&self.headers) {
             let document = documents.aggregated(path[0] == "api");
-            let mut response = reply::json(StatusCode::OK, &document);
-            let media = http::HeaderValue::from_static(AGGREGATED);
-            response.headers_mut().insert(header::CONTENT_TYPE, media);
-            return Ok(response);
+            return Ok(tagged(&self.headers, document.to_json()));
         }
         let host = self.headers.get(header::HOST);
         let host = host.and_then(|host| host.to_str().ok()).unwrap_or("");
@@ -286,6 +311,35 @@ impl Call {
         });
         Ok(reply::value(StatusCode::OK, agreed, &document))
     }
+}
+
+/// Returns a document of discovery, or that the client has it already.
+fn tagged(headers: &HeaderMap, document: Vec<u8>) -> Response {
+    let tag = entity_tag(&document);
+    let known = headers.get_all(header::IF_NONE_MATCH).iter();
+    let mut known = known
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','));
+    let is_known = known.any(|one| one.trim().trim_start_matches("W/") == tag || one.trim() == "*");
+    let mut response = http::Response::new(match is_known {
+        true => Body::empty(),
+        false => Body::full(document),
+    });
+    if is_known {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let headers = response.headers_mut();
+    let value = HeaderValue::from_static;
+    if !is_known {
+        headers.insert(header::CONTENT_TYPE, value(AGGREGATED));
+    }
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    headers.insert(header::VARY, value("Accept"));
+    // What a view shows changes with its members.
+    headers.insert(header::CACHE_CONTROL, value("no-cache, private"));
+    response
 }
 
 /// Returns whether a client prefers aggregated discovery.
@@ -326,7 +380,8 @@ fn target(outer: &RequestInfo, query: &Query) -> String {
     target
 }
 
-fn escape(text: &str, out: &mut String) {
+/// Escapes a text for a path or a query.
+pub(crate) fn escape(text: &str, out: &mut String) {
     for byte in text.bytes() {
         match byte {
             byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {

@@ -65,6 +65,7 @@ impl Call {
             .await?;
         let set = sets::find(&self.question, name)?;
         let search = Search::parse(&self.question.query, "", &self.fleet)?;
+        self.check_token(&search).await?;
         self.warn_about(&search);
         if search.owner.is_some() {
             return Err(Status::bad_request(
@@ -72,7 +73,15 @@ impl Call {
             ));
         }
         let agreed = self.negotiate(Form::Object)?;
-        let members = self.readable(None, &search).await?;
+        let mut members = self.readable(None, &search).await?;
+        let all = members.len();
+        members.retain(|member| !self.rights.is_judge(member));
+        if members.len() < all {
+            self.warn(format!(
+                "{} clusters are left out, because they decide themselves who reads their objects",
+                all - members.len()
+            ));
+        }
         selection::check_staleness(&members, &search, self.now)?;
         let types = self.types(&set, &search).await?;
         let warn = |text| self.warn(text);
@@ -227,6 +236,7 @@ impl Call {
                 items: items.collect(),
                 rev: page.rev,
                 next: page.next,
+                left: page.left,
                 member_version: None,
             })
         };

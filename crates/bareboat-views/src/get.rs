@@ -1,6 +1,5 @@
 //! One object of one member.
 
-use crate::events;
 use crate::members::Member;
 use crate::render::Versions;
 use crate::rights::member_info;
@@ -17,7 +16,7 @@ use http::StatusCode;
 use std::sync::Arc;
 
 impl Call {
-    /// Answers with one object. The server has checked that the user may get it.
+    /// Answers with one object.
     pub(crate) async fn get(
         &self,
         member: Option<&Arc<Member>>,
@@ -32,6 +31,11 @@ impl Call {
         self.warn_about(&search);
         let asked = self.asked(Some(member), info)?;
         self.rights.check(&member_info(&member.name)).await?;
+        match self.rights.is_judge(member) {
+            true => self.rights.check_in(&member.name, info).await?,
+            // The member may have been one when the server left the decision to it.
+            false => self.rights.check(info).await?,
+        }
         let members = [member.clone()];
         selection::check_staleness(&members, &search, self.now)?;
         let agreed = self.negotiate(Form::Object)?;
@@ -52,15 +56,12 @@ impl Call {
             false => String::new(),
         };
         let (shelf, name) = (self.views.shelf.clone(), info.name.to_string());
-        let injects = search.injects_events;
+        let injected = self.injected_into(member, &search, &namespace).await;
         let found = self.views.workers.run(move || {
             let Some(item) = shelf.get(number, kind, &namespace, &name)? else {
                 return Ok(None);
             };
-            let events = match injects {
-                true => Some(events::of(&shelf, &item.narrow)?),
-                false => None,
-            };
+            let events = injected.of(&shelf, &item.narrow)?;
             Ok(Some((item, events)))
         });
         let (item, events) = found.await?.ok_or_else(missing)?;

@@ -2,6 +2,44 @@
 //!
 //! This crate reads the shelf and has no connections of its own. What it needs to know about members, and the requests that a
 //! member must answer itself, go through [`Members`]. [`install`] adds the views to a server.
+//!
+//! ```
+//! use bareboat_api::Status;
+//! use bareboat_api::kind::BoxFuture;
+//! use bareboat_server::Server;
+//! use bareboat_server::reply::Response;
+//! use bareboat_shelf::Shelf;
+//! use bareboat_views::{Fleet, LiveRequest, Member, Members, Settings, Views, install};
+//! use std::sync::Arc;
+//!
+//! /// One member, which is never reached.
+//! struct Berlin;
+//!
+//! impl Members for Berlin {
+//!     fn fleet(&self) -> Arc<Fleet> {
+//!         let member = Member { name: "berlin".to_owned(), ..Member::default() };
+//!         Arc::new(Fleet { members: [("berlin".to_owned(), Arc::new(member))].into() })
+//!     }
+//!
+//!     fn now(&self) -> i64 {
+//!         1_648_166_400_000
+//!     }
+//!
+//!     fn forward(&self, request: LiveRequest) -> BoxFuture<'static, Result<Response, Status>> {
+//!         let why = format!("{} cannot be reached", request.member);
+//!         Box::pin(async move { Err(Status::unavailable(why)) })
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let shelf = Arc::new(Shelf::open(folder.path().join("shelf.db"), Default::default())?);
+//! shelf.add_member("berlin", "")?;
+//! let views = Views::new(shelf, Arc::new(Berlin), Settings::default())?;
+//! let builder = install(Server::builder(), views).expect("the definition of collections is valid");
+//! # let _ = builder;
+//! # Ok(()) }
+//! ```
 
 mod annex;
 mod collections;
@@ -9,9 +47,13 @@ mod documents;
 mod events;
 mod filter;
 mod get;
+mod judges;
 mod list;
+mod live;
 pub mod members;
+mod relay;
 mod render;
+mod reviews;
 mod rights;
 mod scope;
 mod search;
@@ -27,8 +69,12 @@ mod watch;
 mod workers;
 
 pub use annex::ViewsAnnex;
-pub use members::{Fleet, LiveRequest, Member, Members, OtherVersion, SyncedType, VersionSource};
+pub use live::read_answer;
+pub use members::{
+    Fleet, LiveRequest, Member, Members, OtherVersion, Place, Review, SyncedType, VersionSource,
+};
 pub use target::{COLLECTIONS, GROUP, RESOURCES, VERSION};
+pub use types::built_in;
 pub use views::{Authorization, Settings, Views};
 
 use bareboat_api::{FieldError, Status, value};

@@ -1,6 +1,7 @@
 //! Lists: one page, or all of them streamed.
 
-use crate::events;
+use crate::events::Injected;
+use crate::live;
 use crate::members::Member;
 use crate::render::{Renderer, Versions};
 use crate::scope::Scope;
@@ -13,7 +14,7 @@ use bareboat_server::reply::{self, Body, Response};
 use bareboat_server::request::info::RequestInfo;
 use bareboat_server::request::negotiate::{Agreed, Media};
 use bareboat_server::request::options::{ListOptions, VersionMatch};
-use bareboat_shelf::{Cursor, KindId, MemberId, Query, ShelfError};
+use bareboat_shelf::{Bounds, Cursor, KindId, MemberId, Query, ShelfError};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode, header};
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use std::sync::Arc;
 const AT_ONCE: usize = 500;
 /// The largest limit; more comes in pages.
 const LARGEST: usize = 50_000;
+/// How much of a list without limit is read before its head is sent. A search that turns out to be too long by then is answered by
+/// an error; later it can only break off.
+const HELD: usize = 1 << 20;
 /// The most objects of an answer that cannot be streamed.
 const LARGEST_WHOLE: usize = 20_000;
 
@@ -31,6 +35,8 @@ pub(crate) struct Rendered {
     pub(crate) items: Vec<Bytes>,
     pub(crate) rev: i64,
     pub(crate) next: Option<Cursor>,
+    /// What the next pages of the same request may cost.
+    pub(crate) left: Bounds,
     /// The version of the member, for one-member views.
     pub(crate) member_version: Option<String>,
 }
@@ -41,7 +47,7 @@ pub(crate) struct Reading {
     pub(crate) views: Arc<Views>,
     pub(crate) renderer: Renderer,
     pub(crate) query: Query,
-    pub(crate) injects_events: bool,
+    pub(crate) events: Injected,
     /// The member and kind of a one-member view.
     pub(crate) single: Option<(MemberId, KindId)>,
 }
@@ -55,12 +61,19 @@ impl Call {
     ) -> Result<Response, Status> {
         let parameters = &self.question.query;
         let search = Search::parse(parameters, &info.namespace, &self.fleet)?;
+        self.check_token(&search).await?;
         self.warn_about(&search);
         let asked = self.asked(member, info)?;
         let scope = self.scope(member, "list", &asked, &search).await?;
         let warn = |text| self.warn(text);
         let fleet = selection::freshness(&scope.members, member.is_some(), self.now, &warn);
         if !search.summary.is_empty() {
+            if !scope.elsewhere.is_empty() {
+                let names = live::names(&scope.elsewhere);
+                self.warn(format!(
+                    "{names} must convert the objects themselves and are left out"
+                ));
+            }
             let answer = self.summary(&scope, &search).await?;
             return Ok(self.with_fleet(answer, &fleet));
         }
@@ -69,20 +82,25 @@ impl Call {
         let versions = match single.is_some() || member.is_some() {
             true => Versions::Member,
             false => {
-                self.check_version()?;
+                self.check_version().await?;
                 Versions::Fleet
             }
         };
         let only_metadata = search.only_metadata;
+        let events = self
+            .injected(&asked, &search, &scope.query, &scope.members)
+            .await?;
         let renderer = self.renderer(asked, versions, agreed.transform, only_metadata)?;
         let reading = Reading {
             views: self.views.clone(),
             renderer,
             query: paged(&scope.query, &search),
-            injects_events: search.injects_events,
+            events,
             single,
         };
-        let answer = self.send(reading, &search, agreed).await?;
+        let answer = self
+            .send(reading, &search, agreed, &scope.elsewhere)
+            .await?;
         Ok(self.with_fleet(answer, &fleet))
     }
 
@@ -104,9 +122,10 @@ impl Call {
     }
 
     /// Checks the version that a list of all members must have.
-    fn check_version(&self) -> Result<(), Status> {
+    async fn check_version(&self) -> Result<(), Status> {
         let options = ListOptions::parse(&self.question.query, false)?;
-        let visible = self.views.shelf.visible().unsigned_abs();
+        let known = options.resource_version.unwrap_or(0);
+        let visible = self.visible_to(known).await?;
         match (options.resource_version, options.version_match) {
             (Some(version), Some(VersionMatch::Exact)) if version != visible => Err(
                 Status::expired("the version of the list is not available any more"),
@@ -121,15 +140,17 @@ impl Call {
 
     async fn send(
         &self,
-        reading: Reading,
+        mut reading: Reading,
         search: &Search,
         agreed: Agreed,
+        elsewhere: &[Arc<Member>],
     ) -> Result<Response, Status> {
         let most = match search.limit {
             0 => AT_ONCE,
             limit => limit.min(LARGEST),
         };
         let page = reading.page(reading.query.clone(), most).await?;
+        reading.query.bounds = page.left;
         let mut metadata = Map::new();
         let version = match &page.member_version {
             Some(version) => version.clone(),
@@ -145,24 +166,38 @@ impl Call {
                 metadata.insert("remainingItemCount", Value::Int(remaining));
             }
         }
-        let more = page.next.clone().filter(|_| search.limit == 0);
+        let mut more = page.next.clone().filter(|_| search.limit == 0);
+        // Objects that members convert themselves are on the last page.
+        let live = match page.next.is_none() || search.limit == 0 {
+            true => self.live_items(elsewhere, &reading.renderer, search).await,
+            false => Vec::new(),
+        };
         let envelope = reading.renderer.envelope(&metadata);
         let mut first = BytesMut::from(envelope.head.as_slice());
         let mut some = false;
         append(&mut first, &page.items, &mut some);
         if agreed.media == Media::Yaml || agreed.pretty {
             return reading
-                .whole(first, some, more, envelope.tail, agreed)
+                .whole(first, some, more, &live, envelope.tail, agreed)
                 .await;
+        }
+        while first.len() < HELD
+            && let Some(cursor) = more
+        {
+            let page = reading.page_after(cursor).await?;
+            append(&mut first, &page.items, &mut some);
+            more = page.next;
         }
         let body = match more {
             None => {
+                append(&mut first, &live, &mut some);
                 first.extend_from_slice(envelope.tail);
                 Body::full(first.freeze())
             }
             Some(cursor) => {
                 let (out, body) = pipe();
-                let rest = reading.rest(out, first.freeze(), some, cursor, envelope.tail);
+                let end = (live, envelope.tail);
+                let rest = reading.rest(out, first.freeze(), some, cursor, end);
                 tokio::spawn(rest);
                 body
             }
@@ -249,6 +284,15 @@ impl Reading {
         self.views.workers.run(page).await
     }
 
+    /// Reads the next page of a list without limit. What it costs is not there for the pages after it.
+    async fn page_after(&mut self, cursor: Cursor) -> Result<Rendered, Status> {
+        let mut query = self.query.clone();
+        (query.after, query.offset) = (Some(cursor), 0);
+        let page = self.page(query, AT_ONCE).await?;
+        self.query.bounds = page.left;
+        Ok(page)
+    }
+
     fn page_now(&self, query: &Query, most: usize) -> Result<Rendered, ShelfError> {
         let shelf = &self.views.shelf;
         let member_version = match self.single {
@@ -260,16 +304,14 @@ impl Reading {
         let directory = shelf.directory();
         let mut items = Vec::with_capacity(page.items.len());
         for item in &page.items {
-            let events = match self.injects_events {
-                true => Some(events::of(shelf, &item.narrow)?),
-                false => None,
-            };
+            let events = self.events.of(shelf, &item.narrow)?;
             items.push(self.renderer.bytes(item, &directory, events));
         }
         Ok(Rendered {
             items,
             rev: page.rev,
             next: page.next,
+            left: page.left,
             member_version,
         })
     }
@@ -311,22 +353,20 @@ impl Reading {
 
     /// Sends the pages after the first one.
     async fn rest(
-        self,
+        mut self,
         out: Pipe,
         first: Bytes,
         mut some: bool,
         cursor: Cursor,
-        tail: &'static [u8],
+        (live, tail): (Vec<Bytes>, &'static [u8]),
     ) {
         if out.send(Ok(first)).await.is_err() {
             return;
         }
         let mut after = Some(cursor);
         while let Some(cursor) = after {
-            let mut query = self.query.clone();
-            (query.after, query.offset) = (Some(cursor), 0);
             let page = tokio::select! {
-                page = self.page(query, AT_ONCE) => page,
+                page = self.page_after(cursor) => page,
                 () = out.closed() => return,
             };
             let page = match page {
@@ -345,23 +385,25 @@ impl Reading {
             }
             after = page.next;
         }
-        let _ = out.send(Ok(Bytes::from_static(tail))).await;
+        let mut bytes = BytesMut::new();
+        append(&mut bytes, &live, &mut some);
+        bytes.extend_from_slice(tail);
+        let _ = out.send(Ok(bytes.freeze())).await;
     }
 
     /// Reads all pages for an answer that is printed in one piece.
     async fn whole(
-        &self,
+        &mut self,
         mut bytes: BytesMut,
         mut some: bool,
         mut after: Option<Cursor>,
+        live: &[Bytes],
         tail: &'static [u8],
         agreed: Agreed,
     ) -> Result<Response, Status> {
         let mut count = 0;
         while let Some(cursor) = after {
-            let mut query = self.query.clone();
-            (query.after, query.offset) = (Some(cursor), 0);
-            let page = self.page(query, AT_ONCE).await?;
+            let page = self.page_after(cursor).await?;
             append(&mut bytes, &page.items, &mut some);
             count += page.items.len();
             after = page.next;
@@ -371,6 +413,7 @@ impl Reading {
                 ));
             }
         }
+        append(&mut bytes, live, &mut some);
         bytes.extend_from_slice(tail);
         let parsed = bareboat_wire::json::parse(&bytes);
         let parsed = parsed.map_err(|_| Status::internal("a list cannot be printed"))?;

@@ -5,14 +5,15 @@
 
 use bareboat_api::kind::{BoxFuture, User};
 use bareboat_api::{Status, Value};
-use bareboat_server::Calls;
 use bareboat_server::reply::Response;
 use bareboat_server::request::body::RequestBody;
+use bareboat_server::request::info::RequestInfo;
+use bareboat_server::{Calls, Upstream};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// The members, as views see them.
+/// The members, as views see them. The documentation of the [`crate`] has an example.
 pub trait Members: Send + Sync {
     /// Returns all members. It is called for every request, so it must be cheap.
     fn fleet(&self) -> Arc<Fleet>;
@@ -23,6 +24,34 @@ pub trait Members: Send + Sync {
     /// Sends a request to a member as a user, and returns the answer as soon as its head has arrived. The caller has
     /// checked that the user may do this. The status names the member if it cannot be reached.
     fn forward(&self, request: LiveRequest) -> BoxFuture<'static, Result<Response, Status>>;
+
+    /// Asks a member what a user may do there. Only members with [`Member::judges`] are asked. The status says why the member did not
+    /// answer.
+    fn review(&self, review: Review) -> BoxFuture<'static, Result<bool, Status>> {
+        let why = format!("{} cannot be asked about rights", review.member);
+        Box::pin(std::future::ready(Err(Status::unavailable(why))))
+    }
+
+    /// Returns which server answers requests to the views. Among several servers only one may have the members' objects.
+    fn place(&self) -> Place {
+        Place::Here
+    }
+
+    /// Waits until this server does not answer any more, because another one has the members' objects. Watches end then.
+    fn left(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Which server answers requests to the views.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// This one.
+    Here,
+    /// Another one, which requests are forwarded to.
+    There(Upstream),
+    /// None at the moment; the status says why.
+    Nowhere(Status),
 }
 
 /// A request that a member answers itself.
@@ -44,6 +73,27 @@ impl fmt::Debug for LiveRequest {
         f.debug_struct("LiveRequest")
             .field("member", &self.member)
             .field("target", &self.target)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A question about the rights of a user in a member.
+pub struct Review {
+    /// The name of the member.
+    pub member: String,
+    /// The user, whom the member is told by impersonation.
+    pub user: Arc<User>,
+    /// What the user wants to do.
+    pub info: RequestInfo,
+    /// Calls on behalf of the client's request.
+    pub calls: Calls,
+}
+
+impl fmt::Debug for Review {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Review")
+            .field("member", &self.member)
+            .field("info", &self.info)
             .finish_non_exhaustive()
     }
 }
@@ -78,6 +128,8 @@ pub struct Member {
     pub types: Vec<Arc<SyncedType>>,
     /// Whether the values of its Secrets are on the shelf and may be shown.
     pub shows_secrets: bool,
+    /// Whether the member itself decides who may read its objects, instead of this server.
+    pub judges: bool,
 }
 
 impl Member {

@@ -1,6 +1,6 @@
 //! Rows of the shelf as clients see them: versions, apiVersion, Secrets, forms of lists.
 
-use crate::types::Asked;
+use crate::types::{Asked, converter};
 use bareboat_api::kind::Now;
 use bareboat_api::{Map, Object, Value, value};
 use bareboat_server::request::negotiate::Transform;
@@ -84,9 +84,7 @@ impl Renderer {
             object = self.buried(&item.narrow, directory);
         }
         if item.narrow.version != self.asked.version {
-            object
-                .make_object()
-                .insert("apiVersion", Value::string(self.asked.api_version()));
+            object = self.in_version(object);
         }
         if self.is_secret() {
             let member = directory.member_name(item.narrow.member);
@@ -99,6 +97,20 @@ impl Renderer {
                 .make_object()
                 .retain(|key, _| matches!(key, "apiVersion" | "kind" | "metadata"));
         }
+        object
+    }
+
+    /// Returns an object in the version that is asked for.
+    fn in_version(&self, mut object: Value) -> Value {
+        let asked = &self.asked;
+        let to = asked.api_version();
+        let convert = converter(&asked.group, &asked.resource, &asked.version);
+        if let Some(convert) = convert
+            && let Ok(converted) = convert(object.clone(), &to, None)
+        {
+            return converted;
+        }
+        object.make_object().insert("apiVersion", Value::string(to));
         object
     }
 

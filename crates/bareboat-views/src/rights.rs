@@ -1,8 +1,12 @@
 //! What a user may read: members, and the real groups, resources and namespaces, by the hub's authorizer.
 
+use crate::members::{Member, Review};
+use crate::reviews;
 use crate::target::{GROUP, RESOURCES, VERSION};
+use crate::views::Views;
 use bareboat_api::kind::User;
 use bareboat_api::{Status, Str};
+use bareboat_server::Calls;
 use bareboat_server::authz::Decision;
 use bareboat_server::kinds::computed::Access;
 use bareboat_server::request::info::RequestInfo;
@@ -15,6 +19,8 @@ pub(crate) struct Rights {
     pub(crate) access: Access,
     /// Whether the path decides alone, as in Clusterpedia. Then nothing is asked here.
     pub(crate) by_path: bool,
+    pub(crate) views: Arc<Views>,
+    pub(crate) calls: Calls,
 }
 
 bareboat_api::opaque_debug!(Rights);
@@ -72,8 +78,52 @@ impl Rights {
         }
     }
 
+    /// Returns whether a member itself decides who reads its objects.
+    pub(crate) fn is_judge(&self, member: &Member) -> bool {
+        member.judges && !self.by_path
+    }
+
+    /// Asks a member that judges itself. The status says why it did not answer.
+    pub(crate) async fn may_in(&self, member: &str, info: &RequestInfo) -> Result<bool, Status> {
+        let question = reviews::question(member, &self.user, info);
+        if let Some(known) = self.views.reviews.known(&question) {
+            return Ok(known);
+        }
+        let review = self.views.members.review(Review {
+            member: member.to_owned(),
+            user: self.user.clone(),
+            info: info.clone(),
+            calls: self.calls.clone(),
+        });
+        let allowed = review.await?;
+        self.views.reviews.note(question, allowed);
+        Ok(allowed)
+    }
+
+    /// Returns the answer for users who may not do something in a member that judges itself.
+    pub(crate) async fn check_in(&self, member: &str, info: &RequestInfo) -> Result<(), Status> {
+        match self.may_in(member, info).await? {
+            true => Ok(()),
+            false => Err(refused_by(member, &self.user, info)),
+        }
+    }
+
     /// Returns whether the user may read a member.
     pub(crate) async fn may_read_member(&self, member: &str) -> bool {
         self.may(&member_info(member)).await
     }
+}
+
+/// Returns that a member does not allow something.
+fn refused_by(member: &str, user: &User, info: &RequestInfo) -> Status {
+    let (verb, resource, group) = (&info.verb, &info.resource, &info.group);
+    let place = match info.namespace.as_str() {
+        "" => "at the cluster scope".to_owned(),
+        namespace => format!("in the namespace {namespace:?}"),
+    };
+    let message = format!(
+        "{resource} is forbidden: User {:?} cannot {verb} resource {resource:?} in API group {group:?} {place}: the cluster {member} decides",
+        user.name
+    );
+    Status::new(403, "Forbidden", message)
 }

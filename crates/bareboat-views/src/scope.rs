@@ -1,5 +1,6 @@
 //! From the parameters of a request to a query of the shelf: rights, members, namespaces, owners.
 
+use crate::judges::Judged;
 use crate::members::Member;
 use crate::rights::{member_info, read_info};
 use crate::search::Search;
@@ -21,6 +22,12 @@ pub(crate) struct Scope {
     pub(crate) query: Query,
     /// The same without members and namespaces, for watches, which judge those that come later.
     pub(crate) open: Query,
+    /// Whether this server allows to read what is asked for, as far as members do not decide themselves.
+    pub(crate) allowed: bool,
+    /// Members that must convert the objects themselves, which the user may read as well.
+    pub(crate) elsewhere: Vec<Arc<Member>>,
+    /// With `visible=true`, the namespaces that the user may read; `None` if those are all.
+    pub(crate) visible: Option<Vec<String>>,
 }
 
 impl Call {
@@ -52,51 +59,89 @@ impl Call {
         asked: &Asked,
         search: &Search,
     ) -> Result<Scope, Status> {
-        self.check_namespaces(verb, asked, search).await?;
+        let allowed = self.check_namespaces(verb, asked, search).await;
+        let is_judge = |member: &Arc<Member>| self.rights.is_judge(member);
+        let judges = match member {
+            Some(member) => is_judge(member),
+            None => self.fleet.members.values().any(is_judge),
+        };
+        if !judges {
+            allowed.clone()?;
+        }
         let mut members = self.readable(member, search).await?;
         let mut elsewhere = Vec::new();
         members.retain(|member| {
             let synced = member.synced(&asked.group, &asked.resource);
             match synced.and_then(|synced| source(synced, &asked.version)) {
-                Some(Source::Stored | Source::Rewritten) => true,
+                Some(Source::Stored | Source::Rewritten | Source::Converted) => true,
                 Some(Source::Live) => {
-                    elsewhere.push(member.name.clone());
+                    elsewhere.push(member.clone());
                     false
                 }
                 None => false,
             }
         });
-        if !elsewhere.is_empty() {
-            self.warn(format!(
-                "{} must convert {} to {} themselves and are left out; ask them one by one",
-                elsewhere.join(", "),
-                asked.resource,
-                asked.version
-            ));
-        }
+        let (judging, here): (Vec<_>, Vec<_>) = members.into_iter().partition(is_judge);
+        let judged = self.judged(member.is_some(), verb, asked, search, judging);
+        let judged = judged.await?;
+        let here = match &allowed {
+            Ok(()) => here,
+            Err(status) if judged.is_empty() => return Err(status.clone()),
+            Err(_) => {
+                if !here.is_empty() {
+                    self.warn(format!(
+                        "{} clusters are left out, because you may not read {}",
+                        here.len(),
+                        asked.resource
+                    ));
+                }
+                Vec::new()
+            }
+        };
+        let mut members = here.clone();
+        members.extend(judged.iter().map(|one| one.member.clone()));
+        members.sort_by(|a, b| a.name.cmp(&b.name));
         selection::check_staleness(&members, search, self.now)?;
         let directory = self.views.shelf.directory();
         let kind = directory.kind(&asked.group, &asked.resource);
         let kinds: Vec<KindId> = kind.into_iter().collect();
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         let (open, mut query) = self.queries(kinds, search, &names).await?;
+        // What this server allows; members that judge themselves are apart.
+        let (mut visible, mut own) = (None, Predicate::default());
         if asked.namespaced && search.visible {
-            let namespaces = self.visible_namespaces(verb, asked, &query).await?;
-            if let Some(namespaces) = namespaces {
-                query
-                    .scope
-                    .and(Predicate::one_of(Column::Namespace, namespaces));
+            let what = (asked.group.as_str(), asked.resource.as_str());
+            let namespaces = self.visible_namespaces(verb, what, &query).await?;
+            if let Some(namespaces) = &namespaces {
+                own.and(Predicate::one_of(Column::Namespace, namespaces.clone()));
             }
+            visible = namespaces;
         } else if !asked.namespaced && search.visible {
             let info = read_info(verb, &asked.group, &asked.resource, "");
             if !self.rights.may(&info).await {
-                query.scope.and(Predicate::Any(Vec::new()));
+                own.and(Predicate::Any(Vec::new()));
+                visible = Some(Vec::new());
             }
+        }
+        if judged.is_empty() {
+            query.scope.and(own);
+        } else {
+            let names = here.iter().map(|member| member.name.clone());
+            own.and(Predicate::one_of(
+                Column::Cluster,
+                names.collect::<Vec<_>>(),
+            ));
+            let mut any = vec![own];
+            any.extend(judged.iter().map(Judged::predicate));
+            query.scope.and(Predicate::Any(any));
         }
         Ok(Scope {
             members,
             query,
             open,
+            elsewhere,
+            visible,
+            allowed: allowed.is_ok(),
         })
     }
 
@@ -158,14 +203,14 @@ impl Call {
         Ok((open, query))
     }
 
-    /// Returns the namespaces that the user may read; `None` if those are all.
-    async fn visible_namespaces(
+    /// Returns the namespaces of a query in which the user may read a group and resource; `None` if those are all.
+    pub(crate) async fn visible_namespaces(
         &self,
         verb: &str,
-        asked: &Asked,
+        (group, resource): (&str, &str),
         query: &Query,
     ) -> Result<Option<Vec<String>>, Status> {
-        let info = |namespace: &str| read_info(verb, &asked.group, &asked.resource, namespace);
+        let info = |namespace: &str| read_info(verb, group, resource, namespace);
         if self.rights.may(&info("")).await {
             return Ok(None);
         }

@@ -46,6 +46,10 @@ pub(crate) struct Search {
     /// Whether what the user may not see is left out.
     pub(crate) visible: bool,
     pub(crate) max_staleness: Option<Duration>,
+    /// The label selector without keys of searches.
+    pub(crate) label_text: String,
+    /// Whether the label selector has keys of searches, apart from members and namespaces.
+    pub(crate) has_keys: bool,
     /// Parameters that mean nothing.
     pub(crate) unknown: Vec<String>,
 }
@@ -110,6 +114,8 @@ impl Search {
         }
         search.paging(&spelled, query)?;
         search.conditions(&spelled, query, fleet)?;
+        search.has_keys = !spelled.fuzzy.is_empty() || spelled.has_conditions();
+        search.label_text = spelled.label_text;
         search.unknown = spelled.unknown;
         Ok(search)
     }

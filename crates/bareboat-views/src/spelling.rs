@@ -143,6 +143,12 @@ impl Spelled {
         Ok(spelled)
     }
 
+    /// Returns whether there is more than members, namespaces and the size of pages.
+    pub(crate) fn has_conditions(&self) -> bool {
+        let plain = ["clusters", "namespaces", "limit", "size", "withContinue"];
+        self.values.keys().any(|name| !plain.contains(name))
+    }
+
     /// Returns the values of a parameter, split at commas.
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let values = self.values.get(name).into_iter().flatten();

@@ -1,7 +1,7 @@
 //! The types that a view shows: those of one member, or the union of all.
 
 use crate::members::{Fleet, Member, SyncedType, VersionSource};
-use bareboat_api::kind::{Column, Kind};
+use bareboat_api::kind::{Column, Conversion, Kind, PureConvert};
 use bareboat_api::{Str, Value};
 use bareboat_schema::crd::Definition;
 use bareboat_server::discovery::compare_versions;
@@ -19,9 +19,22 @@ static BUILT_IN: LazyLock<HashMap<(Str, Str), Arc<Kind>>> = LazyLock::new(|| {
     keyed.collect()
 });
 
-/// Returns a built-in kind.
-pub(crate) fn built_in(group: &str, resource: &str) -> Option<&'static Arc<Kind>> {
+/// Returns a built-in kind of Kubernetes, by its group and plural.
+pub fn built_in(group: &str, resource: &str) -> Option<&'static Arc<Kind>> {
     BUILT_IN.get(&(Str::new(group), Str::new(resource)))
+}
+
+/// Returns what converts objects of a built-in kind to one of its versions.
+pub(crate) fn converter(
+    group: &str,
+    resource: &str,
+    version: &str,
+) -> Option<&'static PureConvert> {
+    let kind = built_in(group, resource)?;
+    match &kind.conversion {
+        Conversion::Pure(convert) if kind.version(version).is_some() => Some(convert),
+        _ => None,
+    }
 }
 
 /// Where a member's objects of a version come from.
@@ -31,6 +44,8 @@ pub(crate) enum Source {
     Stored,
     /// From the shelf, with another apiVersion.
     Rewritten,
+    /// From the shelf, converted here.
+    Converted,
     /// From the member itself.
     Live,
 }
@@ -41,6 +56,10 @@ pub(crate) fn source(synced: &SyncedType, version: &str) -> Option<Source> {
         return Some(Source::Stored);
     }
     let other = synced.others.iter().find(|other| other.name == version)?;
+    if synced.definition.is_none() && converter(&synced.group, &synced.resource, version).is_some()
+    {
+        return Some(Source::Converted);
+    }
     Some(match other.source {
         VersionSource::Shelf => Source::Rewritten,
         VersionSource::Member => Source::Live,
@@ -201,5 +220,23 @@ mod tests {
         assert_eq!(source(synced, "v1"), Some(Source::Stored));
         assert_eq!(source(synced, "v1beta1"), Some(Source::Rewritten));
         assert_eq!(source(synced, "v3"), None);
+    }
+
+    #[test]
+    fn built_in_kinds_are_converted_here() {
+        let mut autoscalers = SyncedType {
+            group: "autoscaling".to_owned(),
+            version: "v2".to_owned(),
+            resource: "horizontalpodautoscalers".to_owned(),
+            others: vec![OtherVersion {
+                name: "v1".to_owned(),
+                source: VersionSource::Member,
+            }],
+            ..SyncedType::default()
+        };
+        assert_eq!(source(&autoscalers, "v1"), Some(Source::Converted));
+        // A version that is not known here is the member's business.
+        autoscalers.others[0].name = "v3".to_owned();
+        assert_eq!(source(&autoscalers, "v3"), Some(Source::Live));
     }
 }

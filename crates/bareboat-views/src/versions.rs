@@ -4,9 +4,42 @@
 //! counter. Lists and watches note pairs of both here. A version that was not noted, such as one from before a restart, is answered
 //! by 410, and the client lists again.
 
+use crate::search::{Search, Start};
+use crate::views::Call;
+use bareboat_api::Status;
 use bareboat_shelf::{KindId, MemberId};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
+
+impl Call {
+    /// Checks that the token of a list comes from this shelf. With one of another server, pages of two shelves would be mixed.
+    pub(crate) async fn check_token(&self, search: &Search) -> Result<(), Status> {
+        let Start::After(cursor) = &search.start else {
+            return Ok(());
+        };
+        let (shelf, rev) = (self.views.shelf.clone(), cursor.rev);
+        // Other servers may have to be asked through the shelf.
+        let given = self.views.workers.run(move || Ok(shelf.gave(rev)));
+        match given.await? {
+            true => Ok(()),
+            false => Err(Status::expired(
+                "The provided continue parameter is too old: another server has begun to sync the fleet since. \
+                 Start a new list without the continue parameter.",
+            )),
+        }
+    }
+
+    /// Returns the version of the last change, after a look at what other servers wrote if it is less than a client knows.
+    pub(crate) async fn visible_to(&self, known: u64) -> Result<u64, Status> {
+        let shelf = self.views.shelf.clone();
+        let visible = shelf.visible().unsigned_abs();
+        if known <= visible || !shelf.is_shared() {
+            return Ok(visible);
+        }
+        let look = move || shelf.refresh().map(|()| shelf.visible().unsigned_abs());
+        self.views.workers.run(look).await
+    }
+}
 
 /// How many pairs are kept of each member and kind.
 const MOST: usize = 64;

@@ -2,6 +2,7 @@
 
 use crate::members::{Fleet, Member, Members};
 use crate::render::{Renderer, Versions};
+use crate::reviews::Reviews;
 use crate::rights::Rights;
 use crate::types::Asked;
 use crate::versions::Marks;
@@ -65,6 +66,8 @@ pub struct Views {
     /// For the hashes of values of Secrets.
     pub(crate) salt: Arc<[u8]>,
     pub(crate) marks: Marks,
+    /// What members said about rights.
+    pub(crate) reviews: Reviews,
 }
 
 bareboat_api::opaque_debug!(Views);
@@ -89,6 +92,7 @@ impl Views {
             commits,
             salt,
             marks: Marks::default(),
+            reviews: Reviews::default(),
         }))
     }
 }

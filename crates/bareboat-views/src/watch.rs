@@ -1,8 +1,11 @@
 //! Watches: the state if it is asked for, then what changed since, then every change as it happens.
 
+mod catch_up;
 mod follow;
+mod judge;
 
 use crate::list::{Reading, json, version_of};
+use crate::live;
 use crate::members::Member;
 use crate::render::Versions;
 use crate::search::Search;
@@ -14,7 +17,8 @@ use bareboat_server::reply::Response;
 use bareboat_server::request::info::RequestInfo;
 use bareboat_server::request::options::ListOptions;
 use bareboat_shelf::{KindId, MemberId};
-use follow::{Judge, Watching};
+use follow::Watching;
+use judge::Judge;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +51,14 @@ impl Call {
         self.warn_about(&search);
         let asked = self.asked(member, info)?;
         let scope = self.scope(member, "watch", &asked, &search).await?;
+        if !scope.elsewhere.is_empty() {
+            let names = live::names(&scope.elsewhere);
+            let (resource, version) = (&asked.resource, &asked.version);
+            return Err(Status::bad_request(format!(
+                "{names} must convert {resource} to {version} themselves, so they cannot be watched together with others; \
+                 leave them out by the parameter clusters, or watch them one by one"
+            )));
+        }
         let warn = |text| self.warn(text);
         let fleet = selection::freshness(&scope.members, member.is_some(), self.now, &warn);
         let agreed = self.negotiate(Form::Stream)?;
@@ -56,6 +68,9 @@ impl Call {
             false => Versions::Fleet,
         };
         let (transform, only_metadata) = (agreed.transform, search.only_metadata);
+        let events = self
+            .injected(&asked, &search, &scope.query, &scope.members)
+            .await?;
         let renderer = self.renderer(asked.clone(), versions, transform, only_metadata)?;
         // The ring keeps changes from here on, so that none is lost between the state and the first look.
         let following = self.views.shelf.follow();
@@ -63,20 +78,18 @@ impl Call {
             Some(single) => self.begin_in_member(single, &options).await?,
             None => begin(&options, self.views.shelf.visible()),
         };
-        let mut lifetime = options.timeout.unwrap_or(LIFETIME);
-        if search.visible {
-            // The server does not judge it when credentials expire.
-            lifetime = lifetime.min(LIFETIME / 6);
-        }
+        let lifetime = options.timeout.unwrap_or(LIFETIME);
         let readable = scope.members.iter();
         let readable = readable.map(|member| (member.name.clone(), true)).collect();
+        let visible = scope.visible.iter().flatten();
+        let visible = visible.map(|namespace| (namespace.clone(), true)).collect();
         let (out, body) = pipe();
         let watching = Watching {
             reading: Reading {
                 views: self.views.clone(),
                 renderer,
                 query: scope.query,
-                injects_events: search.injects_events,
+                events,
                 single,
             },
             judge: Judge {
@@ -85,7 +98,10 @@ impl Call {
                 single: member.map(|member| member.name.clone()),
                 search,
                 members: readable,
-                namespaces: HashMap::new(),
+                allowed: scope.allowed,
+                judged: HashMap::new(),
+                sees_all: scope.visible.is_none(),
+                namespaces: visible,
             },
             open: scope.open,
             begin,

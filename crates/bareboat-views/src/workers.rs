@@ -53,6 +53,11 @@ pub(crate) fn status(error: ShelfError) -> Status {
         error @ ShelfError::TooLong { .. } => {
             Status::new(504, "Timeout", format!("Timeout: {error}"))
         }
+        error @ ShelfError::Unreachable(_) => {
+            Status::unavailable("the index of the fleet cannot be reached at the moment")
+                .retry_after(1)
+                .caused_by(error)
+        }
         error => Status::internal("the index of the fleet failed").caused_by(error),
     }
 }

@@ -5,6 +5,9 @@
 //!
 //! [`Value`]: bareboat_api::Value
 
+// Documentation names the features that items need, where it is built with a nightly compiler, as docs.rs does.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod encode;
 pub mod json;
 pub mod openapi;

@@ -2,10 +2,17 @@
 //!
 //! Only the first document of a stream is parsed. Clients split streams of several documents.
 
+#[cfg(feature = "yaml")]
 mod key;
+#[cfg(feature = "yaml")]
 mod load;
 mod print;
 mod scalar;
+#[cfg(not(feature = "yaml"))]
+mod unread;
+
+#[cfg(not(feature = "yaml"))]
+use unread as load;
 
 pub use print::print;
 
@@ -28,5 +35,5 @@ pub fn parse(document: &[u8]) -> Result<Parsed, ParseError> {
     load::first_document(text)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "yaml"))]
 mod tests;

@@ -3,5 +3,5 @@
 pub use bareboat_api::opaque_debug;
 pub use bareboat_api::{
     FieldError, FieldPath, Map, Object, Status, Str, Value, admission, fields, jsonpath, kind,
-    labels, quantity, status, time, value,
+    labels, quantity, resolver, status, time, typing, value,
 };

@@ -2,5 +2,5 @@
 
 pub use bareboat_controllers::{
     CertificateSigning, Client, Controllers, DefaultRoles, FrontProxy, KubernetesService, Options,
-    SecretTokenIssuer, UnknownController, UseHook, migration, read_answer,
+    SecretTokenIssuer, UnknownController, UseHook, migration, read_answer, tokens,
 };

@@ -15,7 +15,7 @@
 //! # The derive macros below name these two.
 //! schemars = "1"
 //! serde = { version = "1", features = ["derive"] }
-//! tokio = { version = "1", features = ["macros", "rt-multi-thread", "signal"] }
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
 //! ```
 //!
 //! Second, the program: a server for one kind, defined by a Rust struct.
@@ -48,9 +48,7 @@
 //!         .build()?;
 //!     let address = server.listen("127.0.0.1:8080".parse()?, None).await?;
 //!     println!("listening on http://{address}");
-//!     tokio::signal::ctrl_c().await?;
-//!     server.shut_down().await;
-//!     Ok(())
+//!     Ok(bareboat::run_until_signal(&server).await?)
 //! }
 //! ```
 //!
@@ -124,24 +122,40 @@
 //!
 //! # Feature flags
 //!
-//! All but `postgres`, `mysql`, `etcd` and `fleet` are on by default. `default-features = false` leaves the server, custom kinds, definitions and the in-memory
-//! store.
+//! All but `postgres`, `mysql`, `etcd`, `fleet` and `otlp` are on by default. `default-features = false` leaves a server for typed
+//! and computed kinds, in memory: all verbs, server-side apply, watches, tables, discovery, OpenAPI, TLS, tokens and client
+//! certificates. Such a server is small, see `examples/smallest`. Objects are still validated by the schema of their struct; a
+//! schema with a `pattern` is refused by [`TypedKind::build`], and [`TypedKind::validate`] takes a function instead.
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `builtin` | the built-in kinds with their rules, and `ControlPlane`; includes `rbac` |
+//! | `audit` | records of requests in files and by webhooks |
+//! | `builtin` | the built-in kinds with their rules, and `ControlPlane`; includes `dynamic`, `fairness`, `rbac`, `websockets` and `yaml` |
 //! | `controllers` | garbage collection, namespaces, quotas and the other controllers; includes `builtin` |
+//! | `dynamic` | what clients extend a running server with: definitions, aggregated servers, policies and webhooks; includes `outbound` |
 //! | `encryption` | encryption at rest |
 //! | `etcd` | the log in an etcd cluster that several servers share |
-//! | `extension` | certificates made at start: for a server behind another API server, with its registration, or by itself |
+//! | `expressions` | CEL rules and patterns in schemas, `TypedKind::rule` |
+//! | `extension` | certificates made at start: for a server behind another API server, with its registration, or by itself; includes `outbound` |
+//! | `fairness` | API priority and fairness; without it, there is one limit for reads and one for writes |
 //! | `fleet` | objects of other API servers, synced to a file and searched through this server |
-//! | `kube` | a kube-rs client that calls a server of the same process |
+//! | `gzip` | compression of large answers for clients that accept it |
+//! | `http2` | HTTP/2 for clients that offer it; without it, a server speaks HTTP/1.1 |
+//! | `kube` | a kube-rs client that calls a server of the same process; includes `dynamic` |
 //! | `mysql` | the log in a MySQL or MariaDB database that several servers share |
+//! | `otlp` | spans of requests, sent to a collector; includes `outbound` |
+//! | `outbound` | calls to other servers: remote subresources, delegated access, webhooks that authenticate and authorize, issuers of tokens; includes `expressions`, `gzip`, `http2` and `tls12` |
 //! | `postgres` | the log in a PostgreSQL database that several servers share |
 //! | `rbac` | authorization by roles and bindings |
-//! | `sqlite` | the embedded store in a file, [`open_sqlite`] |
+//! | `sqlite` | the embedded store in a file, `open_sqlite` |
 //! | `streams` | exec, attach, log, port-forward and proxy of pods; includes `builtin` |
+//! | `tls12` | TLS 1.2 for clients that do not have TLS 1.3 |
 //! | `tokens` | service account tokens; includes `builtin` |
+//! | `websockets` | watches over WebSockets, for browsers |
+//! | `yaml` | YAML in requests and files; without it, only JSON is read, and YAML is still written |
+
+// Documentation names the features that items need, where it is built with a nightly compiler, as docs.rs does.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "builtin")]
 pub mod admission;
@@ -197,6 +211,7 @@ pub mod storage;
 pub mod streams;
 pub mod typed;
 
+pub use bareboat_process::release_code;
 #[cfg(feature = "builtin")]
 pub use control_plane::{ControlPlane, Profile};
 #[cfg(feature = "extension")]
@@ -207,9 +222,9 @@ pub use open::{
     OpenStorageError, open_backend, open_backend_to_read, open_existing_backend, open_storage,
 };
 pub use run::run_until_signal;
-pub use server::{
-    ClientIdentity, Computed, Connector, RemoteApi, RemoteServer, Server, ServerBuilder, Tls, Visit,
-};
+#[cfg(feature = "outbound")]
+pub use server::{ClientIdentity, RemoteApi, RemoteServer};
+pub use server::{Computed, Connector, Server, ServerBuilder, Tls, Visit};
 #[cfg(feature = "sqlite")]
 pub use sqlite::open_sqlite;
 pub use typed::{TypedKind, TypedKindError};
@@ -219,4 +234,5 @@ pub use typed::{TypedKind, TypedKindError};
 #[doc = include_str!("../../../docs/subresources.md")]
 #[doc = include_str!("../../../docs/identity.md")]
 #[doc = include_str!("../../../docs/aggregation.md")]
+#[doc = include_str!("../../../docs/tutorial/5-own-server.md")]
 mod documentation {}

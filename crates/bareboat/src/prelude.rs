@@ -4,9 +4,9 @@
 pub use crate::control_plane::{ControlPlane, Profile, Settings};
 #[cfg(feature = "rbac")]
 pub use crate::rbac::Rbac;
-pub use crate::server::{
-    ClientIdentity, Computed, Connector, RemoteApi, RemoteServer, Server, ServerBuilder, Tls, Visit,
-};
+#[cfg(feature = "outbound")]
+pub use crate::server::{ClientIdentity, RemoteApi, RemoteServer};
+pub use crate::server::{Computed, Connector, Server, ServerBuilder, Tls, Visit};
 #[cfg(feature = "sqlite")]
 pub use crate::sqlite::open_sqlite;
 pub use crate::typed::TypedKind;

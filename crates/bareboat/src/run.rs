@@ -1,9 +1,15 @@
 //! Runs a server until the process is asked to stop.
 
+use bareboat_process::release_code;
 use bareboat_server::Server;
 use std::io;
+use std::time::Duration;
 
-/// Waits for SIGINT or SIGTERM, then shuts the server down.
+/// When the start of a program is over, including what it does in the background.
+const START: Duration = Duration::from_secs(1);
+
+/// Waits for SIGINT or SIGTERM, then shuts the server down. A second after the start it unmaps the code of the program that only
+/// the start needed.
 ///
 /// ```no_run
 /// use bareboat::prelude::*;
@@ -15,7 +21,14 @@ use std::io;
 /// # Ok(()) }
 /// ```
 pub async fn run_until_signal(server: &Server) -> io::Result<()> {
-    signalled().await?;
+    let mut end = std::pin::pin!(signalled());
+    tokio::select! {
+        ended = &mut end => ended?,
+        () = tokio::time::sleep(START) => {
+            release_code();
+            end.await?;
+        }
+    }
     server.shut_down().await;
     Ok(())
 }

@@ -75,8 +75,8 @@ struct Keys {
 /// A token with a valid signature. Whether it is still valid is another question.
 struct Verified {
     claims: Claims,
-    /// The user that the claims describe.
-    user: User,
+    /// The user that the claims describe, in the group of all authenticated users.
+    user: Arc<User>,
 }
 
 impl Keys {
@@ -119,7 +119,7 @@ impl Keys {
         let Some(claims) = account::read(token, issuers, &self.checking, now)? else {
             return Ok(None);
         };
-        let user = authenticate::user(&claims);
+        let user = Arc::new(authenticate::user(&claims));
         let known = Arc::new(Verified { claims, user });
         let mut verified = self.verified.lock();
         // Only tokens issued by this server are cached; a full cache is cleared.

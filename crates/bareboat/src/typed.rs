@@ -2,6 +2,8 @@
 
 mod behaviour;
 mod carry;
+#[cfg(feature = "expressions")]
+mod rules;
 mod shape;
 mod structural;
 
@@ -50,6 +52,14 @@ pub enum TypedKindError {
         rule: String,
         /// Why it is invalid.
         why: String,
+    },
+    /// The schema of a type has something that this build cannot check.
+    #[error("the schema of {of} cannot be used")]
+    Schema {
+        /// The version, or the kind of an action.
+        of: String,
+        /// What it has.
+        source: bareboat_schema::SchemaError,
     },
     /// The path of a column is invalid.
     #[error("the path of the column {column} is invalid")]
@@ -115,7 +125,7 @@ pub struct TypedKind {
     names: Names,
     scope: Scope,
     versions: Vec<Version>,
-    /// The schemas of the versions.
+    /// The schemas of the versions, to which rules are added.
     schemas: Vec<Value>,
     checks: Vec<VersionCheck>,
     reader: Option<Arc<dyn ReadFilter>>,
@@ -192,12 +202,17 @@ impl TypedKind {
             self.fail(TypedKindError::TwoVersions(name.to_owned()));
         }
         let has_status = schema.at(&["properties", "status"]).is_some();
-        self.schemas.push(schema.clone());
+        let mut shape = TypedShape::new(schema.clone());
+        if let Some(source) = shape.take_fault() {
+            let of = format!("version {name}");
+            self.fail(TypedKindError::Schema { of, source });
+        }
+        self.schemas.push(schema);
         self.versions.push(Version {
             name: Str::new(name),
             served: true,
             deprecation: None,
-            shape: Arc::new(TypedShape::new(schema)),
+            shape: Arc::new(shape),
             columns: Arc::new([Column::age().typed("date")]),
             subresources: if has_status {
                 vec![Subresource::status()]

@@ -1,32 +1,33 @@
-//! A control plane with two custom admission rules, which are in `lib.rs`.
-//!
-//! ```text
-//! cargo run -p admission                      # then, in another terminal:
-//!
-//! export KUBECONFIG=/dev/null                 # kubectl then asks localhost:8080, without credentials
-//! kubectl create configmap small --from-literal=a=1
-//! kubectl get configmap small --show-labels   # created-by=system.anonymous
-//! kubectl create configmap big --from-literal={a,b,c,d}=1         # rejected
-//! kubectl label namespace default large=yes                       # … until its namespace allows it
-//! ```
+//! A control plane with two custom admission rules, which are in `lib.rs`. README.md has a session to paste.
 
 use admission::{CreatedBy, FewKeys};
 use bareboat::prelude::*;
+use bareboat::{LocalAccess, run_until_signal};
+use clap::Parser;
+
+#[derive(Parser)]
+struct Args {
+    /// Local port to listen on
+    #[arg(long, default_value_t = 8443)]
+    port: u16,
+}
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let server = Server::builder()
+    let address = ([127, 0, 0, 1], Args::parse().port).into();
+    let access = LocalAccess::new("admission")?;
+    let server = access
+        .install(Server::builder())
         .control_plane()
         .mutator(CreatedBy)
         .validator(FewKeys)
-        .authenticator(Anonymous)
-        .authorizer(AllowAll)
         .build()?;
     let controllers = bareboat::control_plane::start(&server).await;
-    let address = server.listen(([127, 0, 0, 1], 8080).into(), None).await?;
-    println!("a control plane with two rules is served on http://{address}");
-    tokio::signal::ctrl_c().await?;
+    let address = access
+        .listen(&server, address, "admission.kubeconfig")
+        .await?;
+    println!("a control plane with two rules is at https://{address}");
+    run_until_signal(&server).await?;
     drop(controllers);
-    server.shut_down().await;
     Ok(())
 }

@@ -11,7 +11,7 @@ mod mariadb;
 #[path = "../../../crates/bareboat-sql/tests/postgres/cluster.rs"]
 mod postgres;
 
-use bareboat_sessions::{Session, available};
+use bareboat_sessions::{Session, available, workspace_binary};
 
 /// The machines that the session leaves in a database.
 const STORED: &str =
@@ -21,6 +21,7 @@ const STORED: &str =
 fn session_on(storage: &str) {
     Session::new("README.md")
         .program("kubestack", env!("CARGO_BIN_EXE_kubestack"))
+        .program("bareboat", workspace_binary("bareboat-cli", "bareboat"))
         .port(8443)
         .replace("sqlite:kubestack.db", storage)
         .run();

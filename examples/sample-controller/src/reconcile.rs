@@ -3,23 +3,18 @@
 
 use crate::controller::NAME;
 use crate::foo::{Foo, FooStatus};
-use crate::limits::Limits;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::runtime::controller::Action;
 use kube::runtime::events::{Event, EventType, Recorder};
-use kube::runtime::reflector::{ObjectRef, Store, store::WriterDropped};
 use kube::{Api, Client, Resource as _, ResourceExt as _};
 use serde_json::json;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-/// State shared by all workers.
+/// What all workers share.
 pub(crate) struct Context {
     pub(crate) client: Client,
-    /// A cache of all Deployments.
-    pub(crate) deployments: Store<Deployment>,
     pub(crate) recorder: Recorder,
-    pub(crate) limits: Mutex<Limits>,
 }
 
 /// Why a Foo could not be reconciled; it is retried.
@@ -31,61 +26,45 @@ pub(crate) enum Error {
     /// The request failed.
     #[error("the server does not do it")]
     Request(#[from] kube::Error),
-    /// The controller is shutting down.
-    #[error("the cache of Deployments ended")]
-    Cache(#[from] WriterDropped),
 }
 
-/// Creates or updates the Deployment of a Foo, and updates the Foo's status.
+/// Creates or updates the Deployment of a Foo, updates the Foo's status, and records an event.
 pub(crate) async fn reconcile(foo: Arc<Foo>, context: Arc<Context>) -> Result<Action, Error> {
-    context.deployments.wait_until_ready().await?;
     if foo.meta().deletion_timestamp.is_some() {
         // The garbage collector deletes its Deployment: nothing to clean up here.
         return Ok(Action::await_change());
     }
     let outcome = keep(&foo, &context).await;
-    match &outcome {
-        Ok(false) => {}
-        Ok(true) => {
-            say(
-                &foo,
-                &context,
-                EventType::Normal,
-                "Synced",
-                "Foo synced successfully",
-            )
-            .await?
+    let (type_, reason, note) = match &outcome {
+        Ok(true) => (
+            EventType::Normal,
+            "Synced",
+            "Foo synced successfully".to_owned(),
+        ),
+        Err(taken @ Error::Taken(_)) => {
+            (EventType::Warning, "ErrResourceExists", taken.to_string())
         }
-        Err(error @ Error::Taken(_)) => {
-            say(
-                &foo,
-                &context,
-                EventType::Warning,
-                "ErrResourceExists",
-                &error.to_string(),
-            )
-            .await?;
-        }
-        Err(_) => {}
-    }
-    outcome?;
-    let mut limits = context
-        .limits
-        .lock()
-        .expect("no panic while the limits are locked");
-    limits.succeeded(&ObjectRef::from_obj(&*foo));
-    Ok(Action::await_change())
+        Ok(false) | Err(Error::Request(_)) => return outcome.map(|_| Action::await_change()),
+    };
+    let event = Event {
+        type_,
+        reason: reason.to_owned(),
+        note: Some(note),
+        action: "Sync".to_owned(),
+        secondary: None,
+    };
+    let reference = foo.object_ref(&());
+    context.recorder.publish(&event, &reference).await?;
+    outcome.map(|_| Action::await_change())
 }
 
 /// Reconciles a Foo; returns whether anything changed.
 async fn keep(foo: &Foo, context: &Context) -> Result<bool, Error> {
     let namespace = foo.namespace().unwrap_or_default();
     let deployments: Api<Deployment> = Api::namespaced(context.client.clone(), &namespace);
-    let found = context
-        .deployments
-        .get(&ObjectRef::new(&foo.spec.deployment_name).within(&namespace));
+    let found = deployments.get_opt(&foo.spec.deployment_name).await?;
     let (deployment, written) = match found {
-        // The cache may be late: then this fails because the Deployment exists, and the next try finds it.
+        // It fails if the name was taken in the meantime; the next try finds that.
         None => (deployments.create(&writes(), &wanted(foo)).await?, true),
         Some(found) if !is_controlled_by(&found, foo) => {
             return Err(Error::Taken(found.name_any()));
@@ -94,14 +73,10 @@ async fn keep(foo: &Foo, context: &Context) -> Result<bool, Error> {
             let mut wanted = wanted(foo);
             // The precondition protects another Deployment that took the name in the meantime.
             wanted.metadata.uid = found.uid();
-            (
-                deployments
-                    .patch(&found.name_any(), &applies(), &Patch::Apply(&wanted))
-                    .await?,
-                true,
-            )
+            let (name, wanted) = (found.name_any(), Patch::Apply(&wanted));
+            (deployments.patch(&name, &applies(), &wanted).await?, true)
         }
-        Some(found) => ((*found).clone(), false),
+        Some(found) => (found, false),
     };
     Ok(tell(foo, context, &deployment).await? || written)
 }
@@ -127,27 +102,6 @@ async fn tell(foo: &Foo, context: &Context, deployment: &Deployment) -> Result<b
     foos.patch_status(&foo.name_any(), &applies(), &patch)
         .await?;
     Ok(true)
-}
-
-async fn say(
-    foo: &Foo,
-    context: &Context,
-    type_: EventType,
-    reason: &str,
-    note: &str,
-) -> Result<(), Error> {
-    let event = Event {
-        type_,
-        reason: reason.to_owned(),
-        note: Some(note.to_owned()),
-        action: "Sync".to_owned(),
-        secondary: None,
-    };
-    context
-        .recorder
-        .publish(&event, &foo.object_ref(&()))
-        .await?;
-    Ok(())
 }
 
 /// Returns the desired Deployment of a Foo. The owner reference makes the garbage collector delete it with the Foo.

@@ -1,4 +1,4 @@
-//! Runs the example as a client of a server, and as the server.
+//! Runs the example as a client of a server. The session of the README runs it as the server.
 #![allow(clippy::unwrap_used)]
 #![allow(
     clippy::disallowed_names,
@@ -227,57 +227,4 @@ async fn a_deployment_of_another_owner_is_left_alone() {
         .deployment("taken", |it| it.uid() != theirs.uid())
         .await;
     assert_eq!(ours.owner_references()[0].name, "late");
-}
-
-#[test]
-fn the_embedded_server_works_with_kubectl() {
-    let found = Command::new("kubectl")
-        .args(["version", "--client"])
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !found {
-        assert!(
-            std::env::var("CI").as_deref() != Ok("true"),
-            "kubectl is needed to test the example"
-        );
-        println!("left out: kubectl is not installed");
-        return;
-    }
-    let mut program = Program::start(Command::new(env!("CARGO_BIN_EXE_sample-controller")).args([
-        "--embedded",
-        "--port",
-        "0",
-    ]));
-    let greeting = program.line();
-    let address = greeting.split_whitespace().last().unwrap();
-    assert_eq!(program.line(), "reconciling foos.samplecontroller.k8s.io");
-    let home = tempfile::tempdir().unwrap();
-    let kubectl = |line: &str| {
-        let output = Command::new("kubectl")
-            .env("KUBECONFIG", "/dev/null")
-            .env("HOME", home.path())
-            .args(["--server", address])
-            .args(line.split_whitespace())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "kubectl {line}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/foo.yaml");
-    kubectl(&format!("apply -f {manifest}"));
-    kubectl("wait --for=create deployment/example-foo --timeout=240s");
-    kubectl("wait --for=jsonpath={.status.availableReplicas}=0 foo/example-foo --timeout=240s");
-    let table = kubectl("get foos");
-    let words: Vec<_> = table.split_whitespace().take(9).collect();
-    assert_eq!(
-        words.join(" "),
-        "NAME DEPLOYMENT REPLICAS AVAILABLE AGE example-foo example-foo 1 0"
-    );
-    let deadline = Instant::now() + PATIENCE;
-    while !kubectl("describe foo example-foo").contains("Foo synced successfully") {
-        assert!(Instant::now() < deadline, "no event is shown");
-    }
-    kubectl("delete foo example-foo");
-    kubectl("wait --for=delete deployment/example-foo --timeout=240s");
-    program.stop();
 }

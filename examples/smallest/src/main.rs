@@ -18,7 +18,7 @@ struct Spec {
     text: String,
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [chain, key, tokens, address] = &arguments[..] else {
@@ -37,7 +37,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tls = Tls::from_pem(&read(chain)?, &read(key)?, None)?;
     let address = server.listen(address.parse()?, Some(tls)).await?;
     println!("serving on https://{address}");
-    tokio::signal::ctrl_c().await?;
-    server.shut_down().await;
-    Ok(())
+    Ok(bareboat::run_until_signal(&server).await?)
 }

@@ -124,8 +124,35 @@ crate::opaque_debug!(ObjectEdit<'_>);
 
 /// Access to stored objects for an action. The rights of the client do not limit it.
 ///
-/// The example of [`Action`] uses it. Objects are given in the storage version. Admission is called for the body of the request only, not for the changes
-/// made here.
+/// Objects are given in the storage version. Admission is called for the body of the request only, not for the changes made here.
+///
+/// ```
+/// # mod bareboat { pub mod api { pub use bareboat_api::*; } }
+/// use bareboat::api::kind::{ObjectAccess, ObjectEdit, ObjectRef};
+/// use bareboat::api::{Object, Status, value};
+///
+/// /// Moves every boat of a harbour out of it, and returns how many there were.
+/// async fn evacuate(objects: &dyn ObjectAccess, harbour: &str) -> Result<usize, Status> {
+///     let boats = objects.list("sea.example.com", "boats", harbour);
+///     for boat in &boats {
+///         let (group, resource) = ("sea.example.com", "boats");
+///         let edit = |mut boat: Object| {
+///             boat.map_mut().insert("spec", value!({"moored": false}));
+///             Ok(boat)
+///         };
+///         objects
+///             .edit(ObjectEdit {
+///                 target: ObjectRef { group, resource, namespace: harbour, name: boat.name() },
+///                 manager: Some(("evacuation", "")),
+///                 edit: &edit,
+///                 dry_run: false,
+///             })
+///             .await?;
+///     }
+///     Ok(boats.len())
+/// }
+/// # let _ = evacuate;
+/// ```
 pub trait ObjectAccess: Send + Sync {
     /// Reads one object.
     fn get(&self, target: ObjectRef<'_>) -> Option<Object>;

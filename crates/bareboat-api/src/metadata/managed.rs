@@ -9,10 +9,11 @@ const SUBRESOURCE_MAX: usize = 256;
 pub(super) fn validate(entries: Option<&Value>, path: &FieldPath, wrong: &mut FieldErrors) {
     let entries = entries.and_then(Value::as_array).unwrap_or_default();
     for (index, entry) in entries.iter().enumerate() {
-        let path = path.index(index);
+        // Every write comes here: a path is made only for an error.
+        let path = || path.index(index);
         let text = |key: &'static str| entry.get(key).and_then(Value::as_str).unwrap_or("");
         let mut refuse = |key: &'static str, detail: &str| {
-            wrong.push(FieldError::invalid(path.child(key), text(key), detail));
+            wrong.push(FieldError::invalid(path().child(key), text(key), detail));
         };
         if !matches!(text("operation"), "Apply" | "Update") {
             refuse("operation", "must be `Apply` or `Update`");
@@ -20,24 +21,23 @@ pub(super) fn validate(entries: Option<&Value>, path: &FieldPath, wrong: &mut Fi
         if !matches!(text("fieldsType"), "" | "FieldsV1") {
             refuse("fieldsType", "must be `FieldsV1`");
         }
-        wrong.extend(validate_field_manager(
-            text("manager"),
-            &path.child("manager"),
-        ));
+        wrong.extend(manager_errors(text("manager"), || path().child("manager")));
         if text("subresource").len() > SUBRESOURCE_MAX {
-            wrong.push(FieldError::too_long(
-                path.child("subresource"),
-                SUBRESOURCE_MAX,
-            ));
+            let path = path().child("subresource");
+            wrong.push(FieldError::too_long(path, SUBRESOURCE_MAX));
         }
     }
 }
 
 /// Returns the errors of the name of a field manager.
 pub fn validate_field_manager(manager: &str, path: &FieldPath) -> Vec<FieldError> {
+    manager_errors(manager, || path.clone())
+}
+
+fn manager_errors(manager: &str, path: impl Fn() -> FieldPath) -> Vec<FieldError> {
     let mut wrong = Vec::new();
     if manager.len() > MANAGER_MAX {
-        wrong.push(FieldError::too_long(path.clone(), MANAGER_MAX));
+        wrong.push(FieldError::too_long(path(), MANAGER_MAX));
     }
     // One error is enough, because each error repeats the whole name.
     let hidden = manager
@@ -48,7 +48,7 @@ pub fn validate_field_manager(manager: &str, path: &FieldPath) -> Vec<FieldError
             "invalid character U+{:04X} (at position {index})",
             u32::from(character)
         );
-        wrong.push(FieldError::invalid(path.clone(), manager, detail));
+        wrong.push(FieldError::invalid(path(), manager, detail));
     }
     wrong
 }

@@ -143,3 +143,29 @@ proptest! {
         let _ = parse_duration(&text);
     }
 }
+
+#[test]
+fn a_clock_becomes_a_timestamp() {
+    use std::time::Duration;
+    let at = |seconds, nanos| Timestamp { seconds, nanos };
+    let half = Duration::from_millis(500);
+    assert_eq!(Timestamp::from(UNIX_EPOCH), at(0, 0));
+    assert_eq!(Timestamp::from(UNIX_EPOCH + half), at(0, 500_000_000));
+    assert_eq!(Timestamp::from(UNIX_EPOCH - half), at(-1, 500_000_000));
+    assert_eq!(
+        Timestamp::from(UNIX_EPOCH - Duration::from_secs(3)),
+        at(-3, 0)
+    );
+}
+
+#[test]
+fn seconds_are_added_within_the_years_that_texts_have() {
+    let time = Timestamp::parse("2024-02-28T23:59:59.25Z").unwrap();
+    let next = time.plus_seconds(1).unwrap();
+    assert_eq!(next.print_micros(), "2024-02-29T00:00:00.250000Z");
+    let last = Timestamp::parse("9999-12-31T23:59:59Z").unwrap();
+    assert_eq!(last.plus_seconds(0), Some(last));
+    assert_eq!(last.plus_seconds(1), None);
+    assert_eq!(Timestamp::ZERO.plus_seconds(-1), None);
+    assert_eq!(time.plus_seconds(i64::MAX), None);
+}

@@ -41,6 +41,28 @@ const HARMLESS: [&str; 8] = [
 ];
 
 /// Counts evaluations; the arrays are values of metric labels.
+///
+/// ```
+/// # mod bareboat { pub mod builtin { pub use bareboat_builtin::*; } }
+/// use bareboat::builtin::admission::PodSecurityMeter;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// /// Counts what was refused, and nothing else.
+/// #[derive(Default)]
+/// struct Refused(AtomicUsize);
+///
+/// impl PodSecurityMeter for Refused {
+///     fn evaluated(&self, [decision, _, _, mode, ..]: [&str; 7]) {
+///         if decision == "deny" && mode == "enforce" {
+///             self.0.fetch_add(1, Ordering::Relaxed);
+///         }
+///     }
+///
+///     fn exempted(&self, _: [&str; 3]) {}
+///
+///     fn failed(&self, _: [&str; 4]) {}
+/// }
+/// ```
 pub trait PodSecurityMeter: Send + Sync {
     /// A policy was evaluated: decision, level, version, mode, operation, resource, subresource.
     fn evaluated(&self, labels: [&str; 7]);

@@ -5,39 +5,14 @@
 use bareboat_api::Str;
 
 use super::functions::{self, Argument, CallEstimate};
+use super::hints::SizeHints;
 use super::size::{CostEstimate, Size};
 use super::{LIST, MAP, STRUCT};
 use crate::check::{Checked, Reference};
-use crate::decl::DeclType;
 use crate::env::Env;
 use crate::syntax::ast::{ACCUMULATOR, Expr, Fold, Id, Literal, UNUSED, operator};
 use crate::types::Type;
 use crate::value::characters;
-
-/// Size limits of the data.
-pub trait SizeHints {
-    /// Returns the maximum `size()` of the value at a path. The path begins with a variable and
-    /// continues with fields, `@items`, `@keys` and `@values`.
-    fn max_size(&self, path: &[Str]) -> Option<u64>;
-}
-
-/// Size limits where every variable has this type, like `self` and `oldSelf`.
-impl SizeHints for DeclType {
-    fn max_size(&self, path: &[Str]) -> Option<u64> {
-        let (_, below) = path.split_first()?;
-        self.at(below).map(|decl| decl.max_elements)
-    }
-}
-
-/// No size limits for any variable.
-#[derive(Clone, Copy, Debug)]
-pub struct NoHints;
-
-impl SizeHints for NoHints {
-    fn max_size(&self, _: &[Str]) -> Option<u64> {
-        None
-    }
-}
 
 /// Estimates the cost of an expression.
 pub fn estimate_cost(env: &Env, checked: &Checked, hints: &dyn SizeHints) -> CostEstimate {

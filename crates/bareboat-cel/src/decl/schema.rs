@@ -11,6 +11,41 @@ use bareboat_api::{Str, Value};
 use super::{DeclType, Field, JsonType, ListOrder, MAX_REQUEST_BYTES, ObjectType};
 
 /// The parts of a schema node that CEL needs.
+///
+/// ```
+/// use bareboat_api::Value;
+/// use bareboat_cel::{DeclType, SchemaView, SizeHints as _};
+///
+/// /// A list of texts: every other member is absent.
+/// struct Node { kind: &'static str, items: Option<Box<Node>>, longest: Option<i64> }
+/// impl SchemaView for Node {
+///     fn schema_type(&self) -> &str { self.kind }
+///     fn items(&self) -> Option<&dyn SchemaView> {
+///         self.items.as_deref().map(|items| items as &dyn SchemaView)
+///     }
+///     fn max_length(&self) -> Option<i64> { self.longest }
+///     fn max_items(&self) -> Option<i64> { self.longest }
+///     fn format(&self) -> &str { "" }
+///     fn nullable(&self) -> bool { false }
+///     fn additional_properties(&self) -> Option<&dyn SchemaView> { None }
+///     fn each_property<'a>(&'a self, _: &mut dyn FnMut(&'a str, &'a dyn SchemaView)) {}
+///     fn requires(&self, _: &str) -> bool { false }
+///     fn has_default(&self) -> bool { false }
+///     fn enum_values(&self) -> &[Value] { &[] }
+///     fn max_properties(&self) -> Option<i64> { None }
+///     fn int_or_string(&self) -> bool { false }
+///     fn embedded_resource(&self) -> bool { false }
+///     fn list_type(&self) -> &str { "" }
+///     fn list_map_keys(&self) -> Vec<&str> { Vec::new() }
+/// }
+///
+/// // A character may take four bytes.
+/// let text = Node { kind: "string", items: None, longest: Some(10) };
+/// let list = Node { kind: "array", items: Some(Box::new(text)), longest: Some(3) };
+/// let decl = DeclType::from_schema(&list, false, "").expect("expressions can read it");
+/// assert_eq!(decl.max_size(&["self".into()]), Some(3));
+/// assert_eq!(decl.max_size(&["self".into(), "@items".into()]), Some(40));
+/// ```
 pub trait SchemaView {
     /// Returns `type`, empty when absent.
     fn schema_type(&self) -> &str;

@@ -8,6 +8,31 @@ use crate::value::Val;
 /// Provides the values of variables.
 ///
 /// Callers that compute a variable only when it is read implement this; others use [`Variables`].
+///
+/// ```
+/// use bareboat_cel::{Activation, Budget, DeclType, Env, EvalError, Val};
+/// use std::cell::Cell;
+///
+/// #[derive(Default)]
+/// struct Lazy { reads: Cell<u32> }
+/// impl<'a> Activation<'a> for Lazy {
+///     fn resolve(&self, name: &str) -> Option<Result<Val<'a>, EvalError>> {
+///         (name == "owner").then(|| {
+///             self.reads.set(self.reads.get() + 1);
+///             Ok(Val::str("ada"))
+///         })
+///     }
+/// }
+///
+/// let env = Env::kubernetes().declare("owner", &DeclType::string());
+/// let program = |text| env.program(&env.compile(text).expect("it is an expression")).expect("it is sound");
+/// let lazy = Lazy::default();
+/// let eval = |text| program(text).eval(&lazy, &mut Budget::new(1_000)).map(|result| result.as_bool());
+/// assert_eq!(eval("1 + 1 == 2 || owner == 'ada'").expect("it has a value"), Some(true));
+/// assert_eq!(lazy.reads.get(), 0);
+/// assert_eq!(eval("owner == 'ada'").expect("it has a value"), Some(true));
+/// assert_eq!(lazy.reads.get(), 1);
+/// ```
 pub trait Activation<'a> {
     /// Returns the value of a variable or its error; `None` if there is no such variable.
     fn resolve(&self, name: &str) -> Option<Result<Val<'a>, EvalError>>;

@@ -16,6 +16,29 @@ pub(crate) const RESOURCE_CHECK: &str = "kubernetes.authorization.ResourceCheck"
 pub(crate) const DECISION: &str = "kubernetes.authorization.Decision";
 
 /// Decides what the user of a request, or a service account, may do.
+///
+/// ```
+/// use bareboat_cel::{AccessCheck, AccessDecision, Authorizer, Budget, Env, Type, Val, Variables};
+/// use std::sync::Arc;
+///
+/// struct Readers;
+/// impl Authorizer for Readers {
+///     fn authorize(&self, check: &AccessCheck) -> AccessDecision {
+///         AccessDecision { allowed: &*check.verb == "get", ..AccessDecision::default() }
+///     }
+/// }
+///
+/// let env = Env::kubernetes().variable("authorizer", Type::message("kubernetes.authorization.Authorizer"));
+/// let may = |verb: &str| {
+///     let text = format!("authorizer.group('').resource('pods').check('{verb}').allowed()");
+///     let checked = env.compile(&text).expect("it is an expression");
+///     let program = env.program(&checked).expect("nothing in it fails early");
+///     let variables = Variables::new().bind("authorizer", Val::authorizer(Arc::new(Readers)));
+///     let mut budget = Budget::new(10_000_000);
+///     program.eval(&variables, &mut budget).expect("it has a value").as_bool()
+/// };
+/// assert_eq!((may("get"), may("delete")), (Some(true), Some(false)));
+/// ```
 pub trait Authorizer: Send + Sync {
     /// Answers a check.
     fn authorize(&self, check: &AccessCheck) -> AccessDecision;

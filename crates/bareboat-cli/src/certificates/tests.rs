@@ -169,3 +169,95 @@ fn a_user_has_all_groups_and_no_longer_life_than_the_authority() {
     let groups: Vec<&str> = groups.map(|group| group.as_str().unwrap()).collect();
     assert_eq!(groups, ["dev", "ops"]);
 }
+
+/// Opens a connection; returns it with the certificate that the server showed.
+async fn connect(
+    address: SocketAddr,
+    ca: &str,
+) -> (
+    tokio_rustls::client::TlsStream<tokio::net::TcpStream>,
+    Vec<u8>,
+) {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(super::first(ca).unwrap().into()).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = tokio_rustls::TlsConnector::from(std::sync::Arc::new(config));
+    let socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let name = "localhost".try_into().unwrap();
+    let stream = connector.connect(name, socket).await.unwrap();
+    let shown = stream.get_ref().1.peer_certificates().unwrap()[0].to_vec();
+    (stream, shown)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_certificate_renews_while_a_connection_stays_open() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    let arguments = [
+        "bareboat",
+        "serve",
+        "--bind=127.0.0.1:0",
+        "--data-dir",
+        data,
+    ];
+    let parsed = crate::settings::parse(arguments.map(Into::into).to_vec()).unwrap();
+    let crate::args::Command::Serve(settings) = parsed.command else {
+        panic!("{:?}", parsed.command);
+    };
+    let first = made(dir.path());
+    let (chain, key) = &first.server;
+    let tls = bareboat::Tls::from_pem(chain, key, Some(&first.ca)).unwrap();
+    let server = bareboat::Server::builder().build().unwrap();
+    let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+    let address = server.listen(loopback, Some(tls.clone())).await.unwrap();
+    let metrics = bareboat::server::reload::ReloadMetrics::files();
+    let mut reloads = crate::reloads::Reloads::new(&metrics);
+    reloads.serving(&tls, &settings);
+    let (mut open, shown) = connect(address, &first.ca).await;
+    assert_eq!(shown, super::first(chain).unwrap());
+    // A certificate that ends soon takes the place of the first.
+    let ca = Authority::read(&folder(dir.path()), "ca").unwrap();
+    let names = names(chain);
+    let leaf = Leaf {
+        seconds: 600,
+        ..Leaf::server(&names)
+    };
+    let (short, key) = ca.sign(&leaf).unwrap();
+    leaf.save(&folder(dir.path()), &short, &key).unwrap();
+    let renewed = tls.clone();
+    let every = std::time::Duration::from_millis(200);
+    reloads.renew(every, &settings, move |certificates| {
+        let (chain, key) = &certificates.server;
+        renewed.replace_certificate(chain, key).unwrap();
+    });
+    let old = [shown, super::first(&short).unwrap()];
+    let renewal = async {
+        loop {
+            let (_, shown) = connect(address, &first.ca).await;
+            if !old.contains(&shown) {
+                break shown;
+            }
+            tokio::time::sleep(every).await;
+        }
+    };
+    let patience = std::time::Duration::from_secs(120);
+    let next = tokio::time::timeout(patience, renewal).await.unwrap();
+    let (_, parsed) = X509Certificate::from_der(&next).unwrap();
+    let until = now() + RENEW_BEFORE_DAYS * 86_400;
+    assert!(parsed.validity().not_after.timestamp() > until);
+    // The file has the new one, too, and the first connection goes on.
+    let saved = fs::read_to_string(file(dir.path(), "server.crt")).unwrap();
+    assert_eq!(super::first(&saved).unwrap(), next);
+    let request = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    open.write_all(request).await.unwrap();
+    let mut answer = [0; 12];
+    open.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    server.shut_down().await;
+}

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 pub(super) const ABOUT: &str = "\
 Let the fleet sync another API server, called a member: Bareboat or any kube-apiserver.
 
-In the member, this makes the namespace bareboat-fleet with a service account that may read everything and act as other users, \
-so that requests to one member through the views have the rights of their user there. In the server with the fleet it makes a \
-Secret with the token of that account, and a PediaCluster that refers to it. Then it waits until the first sync is complete.
+In the member, this makes the namespace bareboat-fleet with two service accounts: bareboat-fleet may read everything, and \
+bareboat-fleet-impersonator may act as other users, so that requests to one member through the views have the rights of their \
+user there. In the server with the fleet it makes a Secret with the token of each, and a PediaCluster that refers to them. Then \
+it waits until the first sync is complete.
 
 A Lease in the member names the server that syncs it. A second one is refused, unless --force takes the member over.";
 
@@ -27,10 +28,14 @@ Examples:
 
 The types of a member are in its PediaCluster, and can be changed later: kubectl edit pediacluster c1";
 
-/// The namespace of the account in members.
+/// The namespace of the accounts in members.
 const NAMESPACE: &str = "bareboat-fleet";
-/// The name of the account, its role, its token and the Lease.
+/// The name of the account that reads, of its role and its token, and of the Lease.
 const ACCOUNT: &str = "bareboat-fleet";
+/// The same for the account that acts as users.
+const IMPERSONATOR: &str = "bareboat-fleet-impersonator";
+/// The annotation that names the Secret with the token of the latter.
+const ANNOTATION: &str = "fleet.bareboat.dev/impersonator";
 /// How long the token of the account may take.
 const TOKEN_PATIENCE: Duration = Duration::from_secs(60);
 /// What is synced if nothing is named.
@@ -137,8 +142,11 @@ pub(super) fn join(flags: &JoinFlags) -> Result<()> {
         .unwrap_or_else(|| member.server().to_owned());
     block_on(async {
         prepare(&member, &hub, flags).await?;
-        let token = token(&member).await?;
-        register(&hub, flags, &url, authorities.as_deref(), &token).await?;
+        let tokens = [
+            token(&member, ACCOUNT).await?,
+            token(&member, IMPERSONATOR).await?,
+        ];
+        register(&hub, flags, &url, authorities.as_deref(), &tokens).await?;
         println!("{} joined the fleet", flags.name);
         match flags.no_wait {
             true => Ok(()),
@@ -152,7 +160,7 @@ fn failed(what: &str) -> impl FnOnce() -> String {
     move || format!("{what} cannot be made")
 }
 
-/// Makes the account in the member.
+/// Makes the accounts in the member.
 async fn prepare(member: &Client, hub: &Client, flags: &JoinFlags) -> Result<()> {
     let namespace =
         value!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
@@ -162,43 +170,51 @@ async fn prepare(member: &Client, hub: &Client, flags: &JoinFlags) -> Result<()>
         .await
         .with_context(failed("the namespace in the member"))?;
     claim(member, hub, flags).await?;
-    let metadata = value!({"name": ACCOUNT, "namespace": NAMESPACE});
-    let account =
-        value!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": (metadata.clone())});
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{ACCOUNT}");
+    let reads = value!([
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        {"nonResourceURLs": ["*"], "verbs": ["get"]},
+    ]);
+    let acts = value!([
+        {"apiGroups": [""], "resources": ["users", "groups", "serviceaccounts"], "verbs": ["impersonate"]},
+        // Rules cannot say "userextras/" and any key; all resources of this group that can be impersonated are facts about users.
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["*"], "verbs": ["impersonate"]},
+    ]);
+    make_account(member, ACCOUNT, reads).await?;
+    make_account(member, IMPERSONATOR, acts).await
+}
+
+/// Makes an account with its role and its token.
+async fn make_account(member: &Client, name: &str, rules: Value) -> Result<()> {
+    let metadata = value!({"name": name, "namespace": NAMESPACE});
+    let account = value!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}");
     member
         .apply(&path, &account)
         .await
         .with_context(failed("the service account in the member"))?;
     let role = value!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": ACCOUNT},
-        "rules": [
-            {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
-            {"nonResourceURLs": ["*"], "verbs": ["get"]},
-            {"apiGroups": [""], "resources": ["users", "groups", "serviceaccounts"], "verbs": ["impersonate"]},
-            {"apiGroups": ["authentication.k8s.io"], "resources": ["uids", "userextras/*"], "verbs": ["impersonate"]},
-        ],
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
     });
-    let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{ACCOUNT}");
+    let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}");
     member
         .apply(&path, &role)
         .await
         .with_context(failed("the role in the member"))?;
     let binding = value!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": ACCOUNT},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ACCOUNT},
-        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}],
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
     });
-    let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{ACCOUNT}");
+    let path = format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{name}");
     member
         .apply(&path, &binding)
         .await
         .with_context(failed("the role binding in the member"))?;
     let secret = value!({
         "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
-        "metadata": {"name": ACCOUNT, "namespace": NAMESPACE, "annotations": {"kubernetes.io/service-account.name": ACCOUNT}},
+        "metadata": {"name": name, "namespace": NAMESPACE, "annotations": {"kubernetes.io/service-account.name": name}},
     });
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/{ACCOUNT}");
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/{name}");
     member
         .apply(&path, &secret)
         .await
@@ -242,10 +258,10 @@ async fn claim(member: &Client, hub: &Client, flags: &JoinFlags) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the token of the account.
-async fn token(member: &Client) -> Result<String> {
+/// Waits for the token of an account.
+async fn token(member: &Client, account: &str) -> Result<String> {
     let until = Instant::now() + TOKEN_PATIENCE;
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/{ACCOUNT}");
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/secrets/{account}");
     loop {
         let secret = member.get(&path, "application/json").await;
         let secret = secret.context("the token in the member cannot be read")?;
@@ -254,19 +270,19 @@ async fn token(member: &Client) -> Result<String> {
             return String::from_utf8(token).context("the token is not a text");
         }
         if Instant::now() > until {
-            bail!("the member did not issue a token for the service account {NAMESPACE}/{ACCOUNT}");
+            bail!("the member did not issue a token for the service account {NAMESPACE}/{account}");
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 
-/// Makes the Secret and the PediaCluster.
+/// Makes the Secrets and the PediaCluster.
 async fn register(
     hub: &Client,
     flags: &JoinFlags,
     url: &str,
     authorities: Option<&[u8]>,
-    token: &str,
+    [token, impersonator]: &[String; 2],
 ) -> Result<()> {
     let name = flags.name.as_str();
     let namespace = flags.fleet_namespace.as_str();
@@ -283,14 +299,22 @@ async fn register(
         from.make_object()
             .insert("ca", value!({"name": name, "key": "ca"}));
     }
-    let secret = value!({
-        "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
-        "metadata": {"name": name, "namespace": namespace}, "data": data,
-    });
-    let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
-    hub.apply(&path, &secret)
-        .await
-        .with_context(failed("the Secret"))?;
+    let acts = acting(name);
+    let other = value!({"token": (STANDARD.encode(impersonator))});
+    for (name, data) in [(name, data), (acts.as_str(), other)] {
+        let secret = value!({
+            "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+            "metadata": {"name": name, "namespace": namespace}, "data": data,
+        });
+        let path = format!("/api/v1/namespaces/{namespace}/secrets/{name}");
+        hub.apply(&path, &secret)
+            .await
+            .with_context(failed("the Secret"))?;
+    }
+    let mut annotations = Value::object();
+    annotations
+        .make_object()
+        .insert(ANNOTATION, Value::from(acts.as_str()));
     let mut labels = Value::object();
     for label in &flags.labels {
         let Some((key, value)) = label.split_once('=') else {
@@ -300,7 +324,7 @@ async fn register(
     }
     let cluster = value!({
         "apiVersion": "cluster.clusterpedia.io/v1alpha2", "kind": "PediaCluster",
-        "metadata": {"name": name, "labels": labels},
+        "metadata": {"name": name, "labels": labels, "annotations": annotations},
         "spec": {
             "apiserver": url, "authenticationFrom": from,
             "syncResources": (types(flags)), "syncAllCustomResources": (flags.all_custom_resources),
@@ -311,6 +335,11 @@ async fn register(
         .map_err(no_fleet)
         .with_context(failed("the PediaCluster"))?;
     Ok(())
+}
+
+/// Returns the name of the Secret with the token that acts as users.
+fn acting(member: &str) -> String {
+    format!("{member}-impersonator")
 }
 
 /// Says what is missing, if the server has no fleet.
@@ -355,12 +384,16 @@ pub(super) fn unjoin(flags: &UnjoinFlags) -> Result<()> {
         hub.remove(&format!("{CLUSTERS}/{name}"))
             .await
             .map_err(no_fleet)?;
-        hub.remove(&format!("/api/v1/namespaces/{namespace}/secrets/{name}"))
-            .await?;
+        for secret in [name, &acting(name)] {
+            hub.remove(&format!("/api/v1/namespaces/{namespace}/secrets/{secret}"))
+                .await?;
+        }
         if let Some(member) = member {
             for path in [
                 format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{ACCOUNT}"),
                 format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{ACCOUNT}"),
+                format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{IMPERSONATOR}"),
+                format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{IMPERSONATOR}"),
                 format!("/api/v1/namespaces/{NAMESPACE}"),
             ] {
                 member

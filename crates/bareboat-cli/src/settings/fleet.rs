@@ -13,6 +13,15 @@ pub(crate) enum FleetAuthorization {
     Path,
 }
 
+/// Where the objects of members are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FleetShelf {
+    /// In a file of this server
+    Local,
+    /// In the database of --storage, together with the other servers: each syncs some of the members, and all answer
+    Shared,
+}
+
 /// The fleet, and how much memory and disk it takes.
 #[derive(clap::Args, Debug, Clone)]
 #[command(next_help_heading = "Fleet")]
@@ -32,6 +41,17 @@ pub(crate) struct FleetSettings {
     /// Keep the objects of members in this file. It is a cache: without it, everything is listed again [default: fleet.db in the data directory]
     #[arg(long, value_name = "FILE", env = "BAREBOAT_FLEET_FILE")]
     pub(crate) fleet_file: Option<PathBuf>,
+
+    /// Where the objects of members are: in a file of this server (local), or in the database of --storage, which is PostgreSQL,
+    /// MariaDB or MySQL, so that the servers of one store sync the members together (shared)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "PLACE",
+        env = "BAREBOAT_FLEET_SHELF",
+        default_value = "local"
+    )]
+    pub(crate) fleet_shelf: FleetShelf,
 
     /// The namespace of Secrets with credentials of members, and of ClusterProfiles
     #[arg(
@@ -90,6 +110,16 @@ pub(crate) struct FleetSettings {
     )]
     pub(crate) fleet_max_objects: u64,
 
+    /// Sync at most this many bytes of objects of one member
+    #[arg(
+        long,
+        value_name = "BYTES",
+        env = "BAREBOAT_FLEET_MAX_BYTES",
+        default_value = "8Gi",
+        value_parser = values::bytes
+    )]
+    pub(crate) fleet_max_bytes: u64,
+
     /// List at most this many types of members at the same time
     #[arg(
         long,
@@ -109,7 +139,7 @@ pub(crate) struct FleetSettings {
     )]
     pub(crate) fleet_probe_interval: Duration,
 
-    /// Let one page of a search take this long
+    /// Let a search take this long, apart from what it returns
     #[arg(
         long,
         value_name = "DURATION",
@@ -119,7 +149,7 @@ pub(crate) struct FleetSettings {
     )]
     pub(crate) fleet_search_time: Duration,
 
-    /// Let one page of a search read this many bytes of objects that it does not return
+    /// Let a search read this many bytes of objects that it does not return
     #[arg(
         long,
         value_name = "BYTES",
@@ -128,6 +158,16 @@ pub(crate) struct FleetSettings {
         value_parser = values::bytes
     )]
     pub(crate) fleet_search_bytes: u64,
+
+    /// On a store that several servers share: verify the certificates of the other servers by this bundle (PEM) [default: the CA of
+    /// the data directory, and the chain of --tls-cert]
+    #[arg(long, value_name = "FILE", env = "BAREBOAT_FLEET_PEER_CA_FILE")]
+    pub(crate) fleet_peer_ca_file: Option<PathBuf>,
+
+    /// On a store that several servers share: a name that the certificates of the other servers have [default:
+    /// kubernetes.default.svc; with --tls-cert, their addresses]
+    #[arg(long, value_name = "NAME", env = "BAREBOAT_FLEET_PEER_SERVER_NAME")]
+    pub(crate) fleet_peer_server_name: Option<String>,
 
     /// Who may search: users with rights to the objects on this server (hub), or to the path (path)
     #[arg(

@@ -3,8 +3,9 @@
 
 use crate::kubectl::Kubectl;
 use crate::process::{Followed, Output, eventually, run};
-use crate::server::{Port, bareboat};
+use crate::server::bareboat;
 use crate::tools;
+use bareboat_sessions::Port;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -306,8 +307,9 @@ fn a_metrics_server_of_controller_runtime_asks_who_may_read() {
 }
 
 /// A real kubelet that starts no containers, as the user of its node.
-fn hollow_node(kubectl: &Kubectl, name: &str) -> Option<Followed> {
+fn hollow_node(kubectl: &Kubectl, name: &str) -> Option<(Followed, Port)> {
     let program = tools::peer("kubemark")?;
+    let port = Port::free();
     let config = create(
         kubectl,
         name,
@@ -320,14 +322,14 @@ fn hollow_node(kubectl: &Kubectl, name: &str) -> Option<Followed> {
         .arg(format!("--name={name}"))
         .arg("--kubeconfig")
         .arg(config)
-        .arg(format!("--kubelet-port={}", Port::free().number))
+        .arg(format!("--kubelet-port={}", port.number))
         .args([
             "--kubelet-read-only-port=0",
             "--use-host-image-service=false",
         ])
         .args(["--node-labels=kubernetes.io/os=linux", "--cert-dir"])
         .arg(files);
-    Some(Followed::start("kubemark", &mut command))
+    Some((Followed::start("kubemark", &mut command), port))
 }
 
 /// The directory of the hollow kubelet that has a pod. It makes it under `/tmp` whatever its settings are.

@@ -3,8 +3,8 @@
 
 use crate::kubectl::Kubectl;
 use crate::process::{Followed, eventually};
-use crate::server::Port;
 use crate::tools;
+use bareboat_sessions::Port;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use std::process::Command;
@@ -49,6 +49,7 @@ subjects: [{kind: ServiceAccount, name: apiserver, namespace: wardle}]
 /// The sample server and its etcd; both end when dropped.
 struct Wardle {
     port: Port,
+    _ports: [Port; 2],
     certificates: std::path::PathBuf,
     _etcd: Followed,
     server: Followed,
@@ -59,8 +60,8 @@ impl Wardle {
         let (etcd, program) = (tools::peer("etcd")?, tools::peer("sample-apiserver")?);
         kubectl.gives_for("apply -f -", RIGHTS);
         let home = kubectl.home.path();
-        let (client, peer) = (Port::free(), Port::free());
-        let [client, peer] = [client, peer].map(|port| format!("http://127.0.0.1:{}", port.number));
+        let ports = [Port::free(), Port::free()];
+        let [client, peer] = [0, 1].map(|at| format!("http://127.0.0.1:{}", ports[at].number));
         let mut command = Command::new(etcd);
         command
             .arg("--data-dir")
@@ -105,6 +106,7 @@ impl Wardle {
         let server = Followed::start("sample-apiserver", &mut command);
         Some(Wardle {
             port,
+            _ports: ports,
             certificates,
             _etcd: etcd,
             server,

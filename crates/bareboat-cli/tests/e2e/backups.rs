@@ -284,6 +284,12 @@ async fn a_doctor_finds_what_is_wrong_and_says_what_to_do() {
         .iter()
         .find(|one| one["resource"] == "core/configmaps");
     assert!(maps.unwrap()["objects"].as_u64() >= Some(5), "{healthy}");
+    assert!(healthy["historySeconds"].as_u64() < Some(600), "{healthy}");
+    let namespaces = healthy["namespaces"].to_string();
+    assert!(namespaces.contains(r#""namespace":"default""#), "{healthy}");
+    assert!(healthy["mostChanged"][0]["revisions"].as_u64() > Some(1));
+    let swept = healthy["settings"].to_string();
+    assert!(swept.contains("up to revision"), "{healthy}");
     let text = succeeds(&doctor[..3]);
     assert!(
         text.stdout.contains("Nothing looks wrong"),

@@ -132,7 +132,7 @@ fn every_page_is_in_the_summary_and_every_block_has_a_language() {
             "SUMMARY.md names {page}, which is not there"
         );
     }
-    for folder in ["", "tutorial", "how-to", "reference"] {
+    for folder in ["", "tutorial", "how-to", "reference", "explanation"] {
         for entry in fs::read_dir(docs().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             let name = path

@@ -1,8 +1,9 @@
 //! The command line: help, precedence of settings, and errors with advice.
 
 use crate::process::{Output, run};
-use crate::server::{Home, Port, Running, bareboat};
+use crate::server::{Home, Running, bareboat};
 use crate::tools;
+use bareboat_sessions::Port;
 use std::process::{Command, Stdio};
 
 fn says(arguments: &[&str]) -> Output {
@@ -62,6 +63,27 @@ fn the_version_names_the_program_and_the_api() {
     let version = says(&["version"]).stdout;
     assert!(version.starts_with("bareboat ") && version.contains("Kubernetes v1."));
     assert!(says(&["--version"]).stdout.starts_with("bareboat "));
+}
+
+#[test]
+fn a_password_on_the_command_line_is_warned_about() {
+    let address = "postgres://user:hunter2@127.0.0.1:1/db?connect_timeout=1";
+    let given = says(&["doctor", "--storage", address]);
+    assert!(
+        given.stderr.contains("list of processes"),
+        "{}",
+        given.all()
+    );
+    assert!(given.stderr.contains("password-file="), "{}", given.all());
+    assert!(!given.all().contains("hunter2"), "{}", given.all());
+    let mut quiet = bareboat(["doctor"]);
+    let quiet = run(quiet.env("BAREBOAT_STORAGE", address), "");
+    assert!(
+        !quiet.stderr.contains("list of processes"),
+        "{}",
+        quiet.all()
+    );
+    assert!(!quiet.all().contains("hunter2"), "{}", quiet.all());
 }
 
 #[test]
@@ -228,6 +250,14 @@ fn files_with_errors_are_refused_with_the_position() {
         ("--config", "inMemory: 3\n", &["'3'", "--in-memory"]),
         ("--token-file", "s3cret\n", &["line 1", "token,user,uid"]),
         ("--token-file", "s3cret,,1\n", &["line 1"]),
+        ("--client-ca", "s3cret\n", &["file", "no certificate"]),
+        ("--tls-cert", "s3cret\n", &["file", "no certificate"]),
+        ("--service-account-key-file", "s3cret\n", &["file", "key"]),
+        (
+            "--service-account-signing-key-file",
+            "s3cret\n",
+            &["file", "key"],
+        ),
     ];
     for (flag, text, wanted) in cases {
         std::fs::write(&file, text).unwrap();
@@ -236,6 +266,9 @@ fn files_with_errors_are_refused_with_the_position() {
             command.args(["--bind", "127.0.0.1:0"]);
         }
         command.arg(flag).arg(&file);
+        if *flag == "--tls-cert" {
+            command.arg("--tls-key").arg(&file);
+        }
         let shown = run(command.current_dir(dir.path()), "");
         assert!(!shown.stderr.contains("s3cret"), "{}", shown.all());
         refused(command, 1, wanted);

@@ -17,10 +17,10 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// Sets every pod's status to running and ready, as kubelets do; ends when dropped.
-struct Kubelet(#[expect(dead_code, reason = "its tasks end with it")] Runtime);
+pub(crate) struct Kubelet(#[expect(dead_code, reason = "its tasks end with it")] Runtime);
 
 impl Kubelet {
-    fn start(home: &Home) -> Kubelet {
+    pub(crate) fn start(home: &Home) -> Kubelet {
         let runtime = Runtime::new().unwrap();
         let pods: Api<Pod> = Api::default_namespaced(runtime.block_on(home.client()));
         runtime.spawn(async move {
@@ -41,7 +41,8 @@ impl Kubelet {
     }
 }
 
-fn controller_manager(kubectl: &Kubectl) -> Option<Followed> {
+/// Starts the program; `None` if there is none.
+pub(crate) fn controller_manager(kubectl: &Kubectl) -> Option<Followed> {
     let program = tools::peer("kube-controller-manager")?;
     let config = kubectl.home.path().join("controller-manager.kubeconfig");
     let mut create = bareboat(["kubeconfig", "create", "system:kube-controller-manager"]);

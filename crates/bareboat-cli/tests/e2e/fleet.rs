@@ -1,9 +1,16 @@
 //! The fleet: a server with `--fleet` and members that are servers of their own, searched with a stock kubectl.
 
 mod joining;
+mod judges;
+mod load;
 mod outages;
+mod replicas;
+mod restarts;
+mod shelf;
 mod types;
 mod views;
+mod witness;
+mod workloads;
 
 use crate::kubectl::{Kubectl, words};
 use crate::process::{Output, PATIENCE, run};
@@ -11,6 +18,7 @@ use crate::server::bareboat;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -32,7 +40,13 @@ pub(super) const TYPES: &str = r#"[{"group":"apps","resources":["*"]},{"group":"
 impl Fleet {
     /// A hub and so many members, c1 and so on, none of which has joined; `None` if there is no kubectl.
     pub(super) fn new(members: usize) -> Option<Fleet> {
-        let hub = Kubectl::start_with(&["--fleet", "--fleet-probe-interval", "1s"])?;
+        Fleet::new_with(members, &[])
+    }
+
+    /// The same for a hub with additional flags.
+    pub(super) fn new_with(members: usize, flags: &[&str]) -> Option<Fleet> {
+        let usual = ["--fleet", "--fleet-probe-interval", "1s"];
+        let hub = Kubectl::start_with(&[&usual, flags].concat())?;
         let members: Option<Vec<Kubectl>> = (0..members).map(|_| Kubectl::start()).collect();
         let kubeconfig = hub.home.path().join("fleet.kubeconfig");
         Some(Fleet {
@@ -45,18 +59,23 @@ impl Fleet {
     /// The same, with members that have joined with their administrator's kubeconfig.
     pub(super) fn joined(members: usize) -> Option<Fleet> {
         let fleet = Fleet::new(members)?;
-        for (index, member) in fleet.members.iter().enumerate() {
+        fleet.join(1..=members);
+        Some(fleet)
+    }
+
+    /// Lets members join with their administrator's kubeconfig, and waits until they are synced.
+    pub(super) fn join(&self, numbers: RangeInclusive<usize>) {
+        for number in numbers.clone() {
             let spec = json!({
-                "kubeconfig": kubeconfig(member, None),
+                "kubeconfig": kubeconfig(&self.members[number - 1], None),
                 "syncResources": serde_json::from_str::<Value>(TYPES).unwrap(),
             });
-            fleet.apply(&format!("c{}", index + 1), spec, json!({}));
+            self.apply(&format!("c{number}"), spec, json!({}));
         }
-        for index in 0..fleet.members.len() {
-            fleet.synced(&format!("c{}", index + 1));
+        for number in numbers {
+            self.synced(&format!("c{number}"));
         }
-        fleet.contexts();
-        Some(fleet)
+        self.contexts();
     }
 
     /// Creates or changes a PediaCluster.
@@ -233,20 +252,4 @@ pub(super) fn deployment(name: &str, replicas: u32) -> String {
         },
     })
     .to_string()
-}
-
-/// How often a member was asked to list or watch a resource, from its metrics.
-pub(super) fn requests(member: &Kubectl, verb: &str, resource: &str) -> u64 {
-    let metrics = member.gives("get --raw /metrics");
-    let lines = metrics.lines().filter(|line| {
-        line.starts_with("apiserver_request_total{")
-            && line.contains(&format!("verb=\"{verb}\""))
-            && line.contains(&format!("resource=\"{resource}\""))
-    });
-    let count = |line: &str| {
-        line.rsplit(' ')
-            .next()
-            .and_then(|text| text.parse::<f64>().ok())
-    };
-    lines.filter_map(count).sum::<f64>() as u64
 }

@@ -41,8 +41,12 @@ impl Kubectl {
 
     /// The same for a server with additional flags.
     pub(crate) fn start_with(flags: &[&str]) -> Option<Kubectl> {
+        Kubectl::over(Home::with(flags))
+    }
+
+    /// The same for the server of a directory.
+    pub(crate) fn over(home: Home) -> Option<Kubectl> {
         let program = tools::kubectl()?;
-        let home = Home::with(flags);
         let server = home.serve();
         Some(Kubectl {
             program,

@@ -2,7 +2,15 @@
 
 use crate::backups::{Engines, create, maps, says, sqlite, succeeds};
 use crate::server::Home;
-use serde_json::Value;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+
+/// Returns what identifies an object and its state.
+fn content(map: Value) -> Value {
+    let metadata = &map["metadata"];
+    let [name, uid, version] = ["name", "uid", "resourceVersion"].map(|field| &metadata[field]);
+    json!([name, uid, version, map["data"]])
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn history_at_a_time_is_the_state_of_that_time() {
@@ -26,16 +34,21 @@ async fn history_at_a_time_is_the_state_of_that_time() {
             if round == 2 {
                 all.delete("m-0", &Default::default()).await.unwrap();
             }
+            // One object changes in every round.
+            let patch = Patch::Merge(json!({"data": {"round": round.to_string()}}));
+            let changing = PatchParams::apply("test");
+            let created = round == 0;
+            match created {
+                true => drop(create(&all, "changing").await),
+                false => drop(all.patch("changing", &changing, &patch).await.unwrap()),
+            }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
             let list = all.list(&Default::default()).await.unwrap();
-            let names: Vec<String> = list
-                .iter()
-                .map(|map| map.metadata.name.clone().unwrap())
-                .collect();
-            recorded.push((jiff::Timestamp::now().to_string(), names));
+            let objects: Vec<Value> = list.iter().map(|map| json!(map)).map(content).collect();
+            recorded.push((jiff::Timestamp::now().to_string(), objects));
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        for (time, names) in recorded {
+        for (time, objects) in recorded {
             let shown = succeeds(&[
                 "history",
                 "configmaps",
@@ -49,13 +62,9 @@ async fn history_at_a_time_is_the_state_of_that_time() {
                 "json",
             ]);
             let list: Value = serde_json::from_str(&shown.stdout).unwrap();
-            let found: Vec<String> = list["items"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|map| map["metadata"]["name"].as_str().unwrap().to_owned())
-                .collect();
-            assert_eq!(found, names, "{store} at {time}");
+            let items = list["items"].as_array().unwrap();
+            let found: Vec<Value> = items.iter().cloned().map(content).collect();
+            assert_eq!(found, objects, "{store} at {time}");
         }
         let future = says(&[
             "history",

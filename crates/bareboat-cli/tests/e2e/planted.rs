@@ -1,8 +1,9 @@
 //! Secrets that a client sends in every way there is, and a search for them in everything the server writes: its log at
-//! the highest level, audit events with bodies, events, metrics, and the files of its store.
+//! the highest level, audit events with bodies, events, metrics, answers to others, the files of its store and a backup.
 
 use crate::kubectl::Kubectl;
 use crate::process::{eventually, run};
+use crate::server::bareboat;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use std::path::Path;
@@ -64,19 +65,20 @@ fn secret(name: &str, value: &str) -> String {
     )
 }
 
-/// Runs kubectl with other credentials than the administrator's; the outcome does not matter.
-fn as_other(kubectl: &Kubectl, credentials: &str) {
+/// Runs kubectl with other credentials than the administrator's. Whether they are accepted does not matter; returns the answer.
+fn as_other(kubectl: &Kubectl, credentials: &str) -> String {
     let home = &kubectl.home;
     let line = format!(
         "--kubeconfig=/dev/null --server=https://{} --certificate-authority={} {credentials} get secrets",
         home.address(),
         home.data().join("certificates/ca.crt").display()
     );
-    run(&mut kubectl.command(&line), "");
+    run(&mut kubectl.command(&line), "").all()
 }
 
-/// Sends secrets in every way there is.
-fn sow(kubectl: &Kubectl, garden: &mut Garden) {
+/// Sends secrets in every way there is. Returns the answers to others than the administrator.
+fn sow(kubectl: &Kubectl, garden: &mut Garden) -> String {
+    let mut answers = String::new();
     let any = |line: &str, input: &str| {
         run(&mut kubectl.command(line), input);
     };
@@ -178,7 +180,7 @@ fn sow(kubectl: &Kubectl, garden: &mut Garden) {
             token.trim()
         ),
     );
-    as_other(kubectl, &format!("--token={}", token.trim()));
+    answers += &as_other(kubectl, &format!("--token={}", token.trim()));
     any(
         "create -f -",
         "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/service-account-token\n\
@@ -190,11 +192,12 @@ fn sow(kubectl: &Kubectl, garden: &mut Garden) {
         (!bytes.is_empty()).then(|| String::from_utf8(bytes).unwrap())
     });
     garden.add("a token that a secret holds", &held);
-    as_other(kubectl, &format!("--token={held}"));
+    answers += &as_other(kubectl, &format!("--token={held}"));
     let text = garden.plant("an unknown token");
-    as_other(kubectl, &format!("--token={text}"));
+    answers += &as_other(kubectl, &format!("--token={text}"));
     let text = garden.plant("a password of a user");
-    as_other(kubectl, &format!("--username=ann --password={text}"));
+    answers += &as_other(kubectl, &format!("--username=ann --password={text}"));
+    answers
 }
 
 #[test]
@@ -237,8 +240,13 @@ fn planted_secrets_are_nowhere() {
     ]) else {
         return;
     };
-    as_other(&kubectl, &format!("--token={token}"));
-    sow(&kubectl, &mut garden);
+    let mut answers = as_other(&kubectl, &format!("--token={token}"));
+    answers += &sow(&kubectl, &mut garden);
+    answers += &as_other(&kubectl, &format!("--token={token}"));
+    assert!(
+        answers.contains("vault") && answers.contains("orbidden"),
+        "{answers}"
+    );
     assert!(garden.0.len() >= 20, "{} secrets", garden.0.len());
     let metrics = kubectl.gives("get --raw /metrics");
     let events = kubectl.gives("get events -A -o yaml");
@@ -262,6 +270,7 @@ fn planted_secrets_are_nowhere() {
         ("metrics", metrics),
         ("events", events),
         ("dumps", dumps),
+        ("answers to others", answers),
     ];
     let Kubectl { home, server, .. } = kubectl;
     let (status, text) = server.stop();
@@ -272,6 +281,17 @@ fn planted_secrets_are_nowhere() {
     );
     places.push(("the log", text));
     places.push(("state.db", read(&home.data().join("state.db"))));
+    let backup = files.path().join("whole.backup");
+    let mut command = bareboat(["backup", "--data-dir"]);
+    let output = run(command.arg(home.data()).arg(&backup), "");
+    assert!(output.status.success(), "{}", output.all());
+    let mut unpack = std::process::Command::new("gzip");
+    let unpacked = run(unpack.arg("-dc").arg(&backup), "").stdout;
+    assert!(
+        unpacked.contains("core/secrets"),
+        "the backup has the secrets"
+    );
+    places.push(("a backup", unpacked));
     let audited = read(&log);
     assert!(audited.contains("<redacted>"));
     places.push(("the audit log", audited));

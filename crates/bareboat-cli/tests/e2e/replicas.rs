@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Makes the keys of several servers, in a directory `keys`.
-fn shared_keys() -> tempfile::TempDir {
+pub(crate) fn shared_keys() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut command = bareboat(["init-shared"]);
     let made = run(command.arg(dir.path().join("keys")), "");

@@ -121,16 +121,47 @@ fn mistakes_are_explained() {
     );
 }
 
+/// Outside of the workspace: there a project has the features that its own manifest names, and no others.
 #[test]
-fn the_project_in_go_passes_its_tests() {
-    // Where the real clients were built, there is Go with the modules of the project.
-    if tools::peer("peers").is_none() {
-        return;
+fn fresh_projects_in_rust_compile_by_themselves() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_bareboat"));
+    let target = program.ancestors().nth(2).unwrap();
+    for flavor in ["operator", "server", "webhook"] {
+        let name = format!("fresh-{flavor}");
+        let new = [
+            "new",
+            flavor,
+            &name,
+            "--kind",
+            "SeaChart",
+            "--group",
+            "example.com",
+        ];
+        let made = in_folder(dir.path(), &new);
+        assert!(made.status.success(), "{}", made.all());
+        // The first time, it may take longer than other programs are given.
+        let checked = Command::new(env!("CARGO"))
+            .args(["check", "--quiet", "--offline"])
+            .current_dir(dir.path().join(name))
+            // Kept, so that dependencies are checked once.
+            .env("CARGO_TARGET_DIR", target.join("fresh"))
+            .env("RUSTFLAGS", "--deny warnings")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&checked.stderr);
+        assert!(checked.status.success(), "{flavor}: {said}");
     }
+}
+
+/// Runs the tests of a project in Go.
+fn go_tests(project: &str) -> Option<Output> {
+    // Where the real clients were built, there is Go with the modules of the project.
+    tools::peer("peers")?;
     let output = run(
         Command::new("go")
             .args(["test", "./..."])
-            .current_dir(tools::workspace().join("tests/scaffolds/go-operator"))
+            .current_dir(tools::workspace().join("tests/scaffolds").join(project))
             // As the clients are built: compiled packages are shared.
             .env("CGO_ENABLED", "0")
             .env("GOFLAGS", "-trimpath -buildvcs=false -mod=readonly")
@@ -138,24 +169,48 @@ fn the_project_in_go_passes_its_tests() {
         "",
     );
     assert!(output.status.success(), "{}", output.all());
-    assert!(
-        output.stdout.contains("internal/controller"),
-        "{}",
-        output.all()
-    );
+    Some(output)
 }
 
 #[test]
-fn the_project_in_python_passes_its_tests() {
+fn the_project_in_go_passes_its_tests() {
+    let Some(output) = go_tests("go-operator") else {
+        return;
+    };
+    let tested = output.stdout.contains("internal/controller");
+    assert!(tested, "{}", output.all());
+}
+
+#[test]
+fn the_webhooks_in_go_pass_their_tests() {
+    let Some(output) = go_tests("go-webhook") else {
+        return;
+    };
+    let tested = output.stdout.contains("internal/webhook/v1");
+    assert!(tested, "{}", output.all());
+}
+
+/// Runs the tests of a project in Python.
+fn python_tests(project: &str) {
     let Some(python) = tools::python() else {
         return;
     };
     let output = run(
         Command::new(python)
             .args(["-B", "-m", "pytest", "-p", "no:cacheprovider", "--quiet"])
-            .current_dir(tools::workspace().join("tests/scaffolds/python-operator"))
+            .current_dir(tools::workspace().join("tests/scaffolds").join(project))
             .env("BAREBOAT", env!("CARGO_BIN_EXE_bareboat")),
         "",
     );
     assert!(output.status.success(), "{}", output.all());
+}
+
+#[test]
+fn the_project_in_python_passes_its_tests() {
+    python_tests("python-operator");
+}
+
+#[test]
+fn the_webhooks_in_python_pass_their_tests() {
+    python_tests("python-webhook");
 }

@@ -1,15 +1,13 @@
 //! A server process: `bareboat serve` on a temporary directory.
 
 use crate::process::{PATIENCE, drain, signal, wait};
+use bareboat_sessions::Port;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::{JoinHandle, spawn};
 use tempfile::TempDir;
@@ -125,45 +123,21 @@ async fn client_with(kubeconfig: Kubeconfig) -> kube::Client {
 
 /// Returns a command for the program, with no setting from outside.
 pub(crate) fn bareboat<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bareboat"));
+    let mut command = program(env!("CARGO_BIN_EXE_bareboat"));
+    command.args(args);
+    command
+}
+
+/// Returns a command for a program of any release, with no setting from outside.
+pub(crate) fn program(path: &str) -> Command {
+    let mut command = Command::new(path);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("BAREBOAT_") || text.starts_with("OTEL_") {
             command.env_remove(name);
         }
     }
-    command.args(args);
     command
-}
-
-/// A free port below the ephemeral range: a server that restarts finds its port free again.
-pub(crate) struct Port {
-    pub(crate) number: u16,
-    /// A lock held while the port is reserved, also while no server listens: test suites that run side by side share
-    /// the ports. Without locks, collisions are possible.
-    _claim: Option<File>,
-}
-
-impl Port {
-    /// Reserves a port.
-    pub(crate) fn free() -> Port {
-        static NEXT: AtomicU16 = AtomicU16::new(0);
-        let seed = u16::try_from(std::process::id() % 8000).unwrap();
-        let claims = std::env::temp_dir().join("bareboat-test-ports");
-        let _ = std::fs::create_dir_all(&claims);
-        loop {
-            let step = NEXT.fetch_add(1, Ordering::Relaxed);
-            let number = 20_000 + (seed + step) % 10_000;
-            let claim = File::create(claims.join(number.to_string())).ok();
-            let ours = claim.as_ref().is_none_or(|claim| claim.try_lock().is_ok());
-            if ours && TcpListener::bind(("127.0.0.1", number)).is_ok() {
-                return Port {
-                    number,
-                    _claim: claim,
-                };
-            }
-        }
-    }
 }
 
 /// A server process; it is killed when dropped.

@@ -170,6 +170,22 @@ impl Connection {
         self.stream.flush()
     }
 
+    /// Sends bytes that are no request.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stream.write_all(bytes)?;
+        self.stream.flush()
+    }
+
+    /// Reads what is there, or waits for something.
+    pub(crate) fn read_some(&mut self) -> Result<()> {
+        self.more(&mut Vec::new())
+    }
+
+    /// Makes a write fail if the server takes nothing for so long.
+    pub(crate) fn give_up_after(&self, limit: std::time::Duration) {
+        self.stream.sock.set_write_timeout(Some(limit)).unwrap();
+    }
+
     /// Reads one answer to its end.
     pub(crate) fn receive(&mut self) -> Result<Answer> {
         let mut bytes = Vec::new();

@@ -9,12 +9,15 @@ mod client;
 mod connections;
 mod converter;
 mod errors;
+mod floods;
 mod http2;
 mod memory;
 mod metrics;
 mod policies;
 mod pulse;
 mod stalls;
+mod storms;
+mod tokens;
 mod victim;
 
 #[allow(dead_code)]

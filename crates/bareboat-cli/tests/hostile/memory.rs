@@ -166,7 +166,7 @@ fn memory_is_given_back_after_a_peak() {
             }
         });
     };
-    victim.gives_back(16, || {
+    victim.gives_back(32, || {
         read_all();
         bodies();
     });

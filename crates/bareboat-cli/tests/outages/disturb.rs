@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::fleet::Fleet;
-use bareboat_rig::plan::Dice;
+use bareboat_rig::plan::{self, Dice};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -18,19 +18,33 @@ enum Fault {
     HoldBack,
     Delay,
     RefuseConnections,
+    /// Packets between a server and the database are lost in both directions.
+    LosePackets,
+    /// Packets from the database to a server are lost; requests arrive.
+    LoseAnswers,
+    JumpClock,
 }
 
-const ALL: [Fault; 9] = [
+const ALL: [Fault; 12] = [
     Fault::DropConnections,
     Fault::KillServer,
+    Fault::LoseAnswers,
+    Fault::JumpClock,
     Fault::StopDatabase,
     Fault::HoldBack,
     Fault::KillDatabase,
+    Fault::LosePackets,
     Fault::StopServer,
     Fault::Delay,
     Fault::RefuseConnections,
     Fault::RestartServer,
 ];
+
+/// In `make torture` one of so many faults lasts from 5 to 40 seconds.
+const LONG: usize = 8;
+
+/// How far a clock jumps, in seconds.
+const JUMP: i64 = 300;
 
 /// Injects faults for a time: each kind once in turn, beginning at a random one. Returns how many there were.
 pub(crate) fn disturb(fleet: &Fleet, database: &Database, mut dice: Dice, time: Duration) -> usize {
@@ -40,7 +54,11 @@ pub(crate) fn disturb(fleet: &Fleet, database: &Database, mut dice: Dice, time: 
     while start.elapsed() < time {
         let fault = ALL[(first + faults) % ALL.len()];
         let at = dice.roll(fleet.replicas.len() as u64) as usize;
-        let long = Duration::from_millis(300 + dice.roll(1500));
+        let long = match plan::torture() {
+            // Longer than servers wait for each other, and than writes wait for the database.
+            Some(_) if faults % LONG == LONG - 1 => Duration::from_secs(5 + dice.roll(36)),
+            _ => Duration::from_millis(300 + dice.roll(1500)),
+        };
         println!("{:?}: {fault:?} {at} for {long:?}", start.elapsed());
         inject(fleet, database, fault, at, long, dice.roll(1000));
         faults += 1;
@@ -86,6 +104,28 @@ fn inject(fleet: &Fleet, database: &Database, fault: Fault, at: usize, long: Dur
             replica.proxy.set_down(true);
             sleep(long);
             replica.proxy.set_down(false);
+        }
+        Fault::LosePackets => {
+            if let Some(link) = &replica.link {
+                link.set_down(true);
+                sleep(long);
+                link.set_down(false);
+            }
+        }
+        Fault::LoseAnswers => {
+            if let Some(link) = &replica.link {
+                link.set_mute(true);
+                sleep(long);
+                link.set_mute(false);
+            }
+        }
+        Fault::JumpClock => {
+            if let Some(clock) = &replica.clock {
+                // Further than a server may be off when it starts.
+                clock.jump(if dice.is_multiple_of(2) { JUMP } else { -JUMP });
+                sleep(long);
+                clock.jump(0);
+            }
         }
     }
 }

@@ -3,7 +3,9 @@
 use crate::database::Database;
 use crate::process::run;
 use crate::server::{Home, Running, bareboat};
+use bareboat_rig::link::Link;
 use bareboat_rig::proxy::Proxy;
+use bareboat_rig::wall_clock::WallClock;
 use std::process::Command;
 use std::sync::Mutex;
 
@@ -11,6 +13,10 @@ use std::sync::Mutex;
 pub(crate) struct Replica {
     pub(crate) home: Home,
     pub(crate) proxy: Proxy,
+    /// The network between the server and the proxy, if it is not that of this machine.
+    pub(crate) link: Option<Link>,
+    /// The clock of the server, if it is not that of this machine.
+    pub(crate) clock: Option<WallClock>,
     /// `None` while it is down.
     pub(crate) running: Mutex<Option<Running>>,
 }
@@ -27,6 +33,18 @@ impl Fleet {
         Self::with(count, flags, |port| database.url(port), database.port())
     }
 
+    /// Starts servers whose packets to the database can be lost and whose clocks can jump, where this machine allows it.
+    pub(crate) fn fragile(database: &Database, count: usize, flags: &[&str]) -> Self {
+        let url = |port| database.url(port);
+        let fleet = Plan {
+            count,
+            flags,
+            fragile: true,
+            first: None,
+        };
+        fleet.begin(url, database.port())
+    }
+
     /// Starts servers on a store that another program creates first, if there is one.
     pub(crate) fn made_by(
         database: &Database,
@@ -35,7 +53,13 @@ impl Fleet {
         program: Option<Command>,
     ) -> Self {
         let url = |port| database.url(port);
-        Self::begin(count, flags, url, database.port(), program)
+        let fleet = Plan {
+            count,
+            flags,
+            fragile: false,
+            first: program,
+        };
+        fleet.begin(url, database.port())
     }
 
     /// Starts servers whose address follows from the port of their proxy, which leads to `port`.
@@ -45,46 +69,13 @@ impl Fleet {
         url: impl Fn(u16) -> String,
         port: u16,
     ) -> Self {
-        Self::begin(count, flags, url, port, None)
-    }
-
-    fn begin(
-        count: usize,
-        flags: &[&str],
-        url: impl Fn(u16) -> String,
-        port: u16,
-        first: Option<Command>,
-    ) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let keys = dir.path().join("keys");
-        let made = run(bareboat(["init-shared"]).arg(&keys), "");
-        assert!(made.status.success(), "{}", made.all());
-        if let Some(mut program) = first {
-            let home = Home::with(&[&["--storage", &url(port)], flags].concat()).sharing(&keys);
-            program.arg("serve");
-            let mut creator = home.launch_with(program);
-            creator.ready();
-            creator.stop();
-        }
-        let replica = |_| {
-            let proxy = Proxy::to(port);
-            let url = url(proxy.port);
-            let home = Home::with(&[&["--storage", &url], flags].concat()).sharing(&keys);
-            let running = Mutex::new(Some(home.launch()));
-            Replica {
-                home,
-                proxy,
-                running,
-            }
+        let fleet = Plan {
+            count,
+            flags,
+            fragile: false,
+            first: None,
         };
-        let fleet = Self {
-            replicas: (0..count).map(replica).collect(),
-            _keys: dir,
-        };
-        for replica in &fleet.replicas {
-            replica.running.lock().unwrap().as_mut().unwrap().ready();
-        }
-        fleet
+        fleet.begin(url, port)
     }
 
     /// Returns a client of each server.
@@ -97,19 +88,98 @@ impl Fleet {
     }
 }
 
+/// What a fleet is to be.
+struct Plan<'a> {
+    count: usize,
+    flags: &'a [&'a str],
+    /// Whether servers have links and clocks of their own.
+    fragile: bool,
+    /// The program that creates the store.
+    first: Option<Command>,
+}
+
+impl Plan<'_> {
+    fn begin(self, url: impl Fn(u16) -> String, port: u16) -> Fleet {
+        let dir = tempfile::tempdir().unwrap();
+        let keys = dir.path().join("keys");
+        let made = run(bareboat(["init-shared"]).arg(&keys), "");
+        assert!(made.status.success(), "{}", made.all());
+        if let Some(mut program) = self.first {
+            let url = url(port);
+            let home = Home::with(&[&["--storage", &url], self.flags].concat()).sharing(&keys);
+            program.arg("serve");
+            let mut creator = home.launch_with(program);
+            creator.ready();
+            creator.stop();
+        }
+        let replica = |_| {
+            let link = self.fragile.then(Link::required).flatten();
+            let proxy = match &link {
+                Some(link) => Proxy::behind(link, port),
+                None => Proxy::to(port),
+            };
+            let url = match &link {
+                Some(link) => across(&url(proxy.port), proxy.port, link),
+                None => url(proxy.port),
+            };
+            let home = Home::with(&[&["--storage", &url], self.flags].concat()).sharing(&keys);
+            let clock = self.fragile.then(|| WallClock::make(home.path()));
+            let replica = Replica {
+                clock: clock.flatten(),
+                home,
+                proxy,
+                link,
+                running: Mutex::new(None),
+            };
+            *replica.running.lock().unwrap() = Some(replica.launch());
+            replica
+        };
+        let fleet = Fleet {
+            replicas: (0..self.count).map(replica).collect(),
+            _keys: dir,
+        };
+        for replica in &fleet.replicas {
+            replica.running.lock().unwrap().as_mut().unwrap().ready();
+        }
+        fleet
+    }
+}
+
+/// Returns the address of a store whose port `port` is at the far end of a link.
+fn across(url: &str, port: u16, link: &Link) -> String {
+    let far = format!("{}:{port}", link.host());
+    let url = url.replace(&format!("127.0.0.1:{port}"), &far);
+    // Without TLS, which is the default on this machine only.
+    match url.split_once(':').map(|(scheme, _)| scheme) {
+        Some("postgres") => format!("{url}&sslmode=disable"),
+        _ => format!("{url}?tls=off"),
+    }
+}
+
 impl Replica {
+    /// Starts the server without waiting.
+    fn launch(&self) -> Running {
+        let mut command = bareboat(["serve"]);
+        if let Some(clock) = &self.clock {
+            clock.wind(&mut command);
+        }
+        self.home.launch_with(command)
+    }
+
     /// Kills the server and starts it again.
     pub(crate) fn crash(&self) {
         let mut running = self.running.lock().unwrap();
         if let Some(running) = running.take() {
             running.kill();
         }
-        *running = Some(self.home.serve());
+        let mut next = self.launch();
+        next.ready();
+        *running = Some(next);
     }
 
     /// Stops the server as an init system does, and starts it again.
     pub(crate) fn restart(&self) {
-        self.replace(Home::launch);
+        self.replace(|_| self.launch());
     }
 
     /// Stops the server as an init system does, and starts another one in its place.

@@ -48,7 +48,8 @@ impl Client {
             };
             let content = format!("{}.{n}", self.number);
             let request = self.choose(key, content, known[key]);
-            let maps = Api::namespaced(self.servers[at % self.servers.len()].clone(), NAMESPACE);
+            let server = at % self.servers.len();
+            let maps = Api::namespaced(self.servers[server].clone(), NAMESPACE);
             let begun = self.start.elapsed().as_nanos() as u64;
             let sent = tokio::time::timeout(TIMEOUT, send(&maps, &request)).await;
             let outcome = match sent {
@@ -74,6 +75,7 @@ impl Client {
             }
             done.push(Operation {
                 client: self.number,
+                server,
                 begun,
                 ended,
                 request,

@@ -10,12 +10,15 @@ mod database;
 mod defects;
 mod disturb;
 mod fleet;
+mod leader;
 mod load;
 mod log;
 mod negatives;
+mod partition;
 mod promotion;
 mod rolling;
 mod run;
+mod stopped;
 mod watchers;
 
 #[allow(dead_code, reason = "the tests of the engine use more of it")]

@@ -4,10 +4,9 @@ use crate::database::Database;
 use crate::fleet::{Fleet, Replica};
 use crate::log;
 use crate::run::{RETAIN, Work, healthy, report};
-use crate::server::Home;
+use crate::server::{Home, program};
 use bareboat_rig::history::assert_explained;
 use bareboat_rig::plan;
-use std::process::Command;
 use std::time::Duration;
 
 /// Names the program of the release before this one, which `scripts/previous.sh` builds. Without it, the present one
@@ -17,9 +16,9 @@ const PREVIOUS: &str = "BAREBOAT_PREVIOUS";
 /// Replaces a server by one of the release before this one, if it is known.
 fn replace(replica: &Replica, previous: Option<&str>) {
     tokio::task::block_in_place(|| match previous {
-        Some(program) => {
-            let mut command = Command::new(program);
-            command.arg("serve").env_remove(PREVIOUS);
+        Some(path) => {
+            let mut command = program(path);
+            command.arg("serve");
             replica.replace(|home| home.launch_with(command));
         }
         None => replica.replace(Home::launch),
@@ -37,7 +36,7 @@ async fn servers_are_replaced_one_after_another() {
         "{PREVIOUS} is not set: build it with scripts/previous.sh"
     );
     // The store is made by the older release.
-    let made = previous.as_deref().map(Command::new);
+    let made = previous.as_deref().map(program);
     let fleet = tokio::task::block_in_place(|| Fleet::made_by(&database, 3, RETAIN, made));
     for replica in &fleet.replicas {
         replace(replica, previous.as_deref());

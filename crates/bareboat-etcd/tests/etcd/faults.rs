@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bareboat_etcd::{Etcd, EtcdOptions};
+use bareboat_rig::failing_disk::{FailingDisk, has_ended};
 use bareboat_rig::plan;
 use bareboat_storage::{
     Appended, Backend as _, Batch, CommitError, Expect, Record, Store, StoreOptions, Value,
@@ -133,7 +134,34 @@ async fn a_killed_server_loses_no_acknowledged_write() {
         member.kill();
         member.run(&[]);
     };
-    survive(&member.fresh(), &kill).await;
+    survive(&member.fresh(), plan::count(3, 100), &kill).await;
+}
+
+/// How soon a database ends itself when its disk fails.
+const SOON: Duration = Duration::from_secs(10);
+
+/// The disk fails like one that loses its power: etcd cannot sync, and what it did not sync before is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failing_disk_loses_no_acknowledged_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = FailingDisk::mount(folder.path(), 512) else {
+        return;
+    };
+    let member = Member::start(&[]).unwrap();
+    // A member that is killed before its first entry is stored never starts again.
+    member.put("first", "entry");
+    member.kill();
+    disk.take(&member.data());
+    member.run(&[]);
+    let fail = |_| {
+        disk.fail(member.pid());
+        assert!(has_ended(member.pid(), SOON), "etcd goes on without a disk");
+        member.kill();
+        disk.mend();
+        member.run(&[]);
+    };
+    survive(&member.fresh(), plan::count(2, 20), &fail).await;
+    member.kill();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -150,11 +178,16 @@ async fn killed_members_one_after_another_lose_no_acknowledged_write() {
         std::thread::sleep(Duration::from_millis(700));
         member.run(&[]);
     };
-    survive(&format!("etcd://{}/three", ports.join(",")), &kill).await;
+    survive(
+        &format!("etcd://{}/three", ports.join(",")),
+        plan::count(3, 100),
+        &kill,
+    )
+    .await;
 }
 
-/// Writes through two stores while `kill` is called again and again, and checks that no write is lost.
-async fn survive(url: &str, kill: &dyn Fn(usize)) {
+/// Writes through two stores while `break_down` is called `rounds` times, and checks that no write is lost.
+async fn survive(url: &str, rounds: u64, break_down: &dyn Fn(usize)) {
     let stores = [open(url), open(url)];
     let begun = stores[0].visible();
     let stop = Arc::new(AtomicBool::new(false));
@@ -176,9 +209,9 @@ async fn survive(url: &str, kill: &dyn Fn(usize)) {
             })
         })
         .collect();
-    for round in 0..plan::count(3, 100) as usize {
+    for round in 0..rounds as usize {
         tokio::time::sleep(Duration::from_millis(400)).await;
-        tokio::task::block_in_place(|| kill(round));
+        tokio::task::block_in_place(|| break_down(round));
     }
     tokio::time::sleep(Duration::from_millis(300)).await;
     stop.store(true, Ordering::Relaxed);

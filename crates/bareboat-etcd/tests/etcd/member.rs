@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use bareboat_sessions::Port;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -13,6 +14,8 @@ pub(crate) struct Member {
     folder: tempfile::TempDir,
     name: String,
     pub(crate) port: u16,
+    /// The ports for clients and for peers, reserved while the member is stopped, too.
+    _ports: [Port; 2],
     peer: String,
     /// All members with their addresses.
     cluster: String,
@@ -37,11 +40,6 @@ fn program() -> Option<PathBuf> {
     found.find(|program| program.is_file())
 }
 
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 impl Member {
     /// Creates a cluster of one member with `flags`; returns `None` if etcd is not built.
     pub(crate) fn start(flags: &[&str]) -> Option<Self> {
@@ -63,14 +61,18 @@ impl Member {
     }
 
     fn several(count: usize) -> Vec<Self> {
-        let each = |n| Self {
-            folder: tempfile::tempdir().unwrap(),
-            name: format!("m{n}"),
-            port: free_port(),
-            peer: format!("http://127.0.0.1:{}", free_port()),
-            cluster: String::new(),
-            process: std::sync::Mutex::new(None),
-            guards: std::sync::Mutex::default(),
+        let each = |n| {
+            let ports = [Port::free(), Port::free()];
+            Self {
+                folder: tempfile::tempdir().unwrap(),
+                name: format!("m{n}"),
+                port: ports[0].number,
+                peer: format!("http://127.0.0.1:{}", ports[1].number),
+                _ports: ports,
+                cluster: String::new(),
+                process: std::sync::Mutex::new(None),
+                guards: std::sync::Mutex::default(),
+            }
         };
         let mut members: Vec<Self> = (0..count).map(each).collect();
         let pairs = members
@@ -180,12 +182,17 @@ impl Member {
 
     /// Sends `request` to `path` of the JSON gateway, such as `kv/range`, as `etcdctl` would. Returns the answer.
     pub(crate) fn ask(&self, path: &str, request: &str) -> String {
+        self.ask_as("", path, request)
+    }
+
+    /// The same with the token of a user.
+    pub(crate) fn ask_as(&self, token: &str, path: &str, request: &str) -> String {
         use std::io::{Read as _, Write as _};
         let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let len = request.len();
         write!(
             stream,
-            "POST /v3/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n{request}"
+            "POST /v3/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {token}\r\nContent-Length: {len}\r\nConnection: close\r\n\r\n{request}"
         )
         .unwrap();
         let mut answer = String::new();

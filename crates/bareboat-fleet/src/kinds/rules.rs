@@ -1,6 +1,6 @@
 //! Rules for PediaClusters: nothing in a kubeconfig may make this server run programs or read files.
 
-use super::{INSECURE, SYNC};
+use super::{AUTHORIZATION, INSECURE, SYNC};
 use crate::kubeconfig;
 use crate::options::SyncOptions;
 use bareboat_api::kind::{Strategy, WriteContext};
@@ -94,6 +94,17 @@ fn validate(object: &Object) -> Vec<FieldError> {
         let path = FieldPath::new("metadata").child("annotations").key(SYNC);
         errors.push(FieldError::invalid(path, annotation, why));
     }
+    if let Some(annotation) = object.annotation(AUTHORIZATION)
+        && !matches!(annotation, "Hub" | "Member")
+    {
+        let path = FieldPath::new("metadata").child("annotations");
+        let why = "it must be Hub or Member";
+        errors.push(FieldError::invalid(
+            path.key(AUTHORIZATION),
+            annotation,
+            why,
+        ));
+    }
     errors
 }
 
@@ -143,5 +154,14 @@ mod tests {
         );
         let bad = value!({"fleet.bareboat.dev/sync": "{\"keep\": \"object.\"}"});
         assert_eq!(check(value!({}), bad).len(), 1);
+        let by = |who: &str| {
+            check(
+                value!({}),
+                value!({"fleet.bareboat.dev/authorization": who}),
+            )
+        };
+        assert_eq!(by("Member"), Vec::<String>::new());
+        assert_eq!(by("Hub"), Vec::<String>::new());
+        assert_eq!(by("member").len(), 1);
     }
 }

@@ -1,14 +1,24 @@
 //! Follows PediaClusters, the lists of types they refer to and the Secrets with their credentials; starts and ends sessions.
 //!
-//! Among servers that share a store only the leader syncs. The others have no sessions.
+//! Among servers that share a store only the leader syncs. The others have no sessions, and forward requests to it. If they share
+//! the shelf as well, each of them syncs its share of the members, and answers for all.
+
+mod onlooker;
 
 use super::profiles::Profiles;
+use super::restore;
 use super::session::{Common, Desired, Session};
+use super::shards;
+use super::share::{RENEW, Share};
 use super::state::MemberState;
 use super::table::Table;
 use crate::credentials;
-use crate::kinds::{CLUSTER_STORE, CLUSTERS, FINALIZER, MASTERS, SECRET_STORE, SYNC, TYPES_STORE};
+use crate::kinds::{
+    AUTHORIZATION, CLUSTER_STORE, CLUSTERS, FINALIZER, MASTERS, SECRET_STORE, SYNC, TYPES_STORE,
+};
 use crate::options::SyncOptions;
+use crate::peers::Part;
+use crate::sync::writer::WriteError;
 use crate::types::{Rule, Wanted};
 use crate::views::Live;
 use bareboat_api::{Object, Status, Value, value};
@@ -41,6 +51,13 @@ pub(crate) struct Controller {
     client: Client,
     store: Store,
     profiles: Profiles,
+    part: Arc<Part>,
+    /// The term of this server's leadership; `None` if it is alone.
+    term: Option<u64>,
+    /// The share of this server, if several use the shelf.
+    share: Option<Share>,
+    /// What was last told about members that others sync, without times.
+    told: BTreeMap<String, String>,
     followers: BTreeMap<String, Follower>,
     /// Members to look at.
     due: BTreeSet<String>,
@@ -52,6 +69,8 @@ impl Controller {
         table: &Arc<Table>,
         client: Client,
         profiles: Profiles,
+        part: &Arc<Part>,
+        share: Option<Share>,
     ) -> Controller {
         Controller {
             common: common.clone(),
@@ -59,6 +78,10 @@ impl Controller {
             store: client.server().store().clone(),
             client,
             profiles,
+            part: part.clone(),
+            term: None,
+            share,
+            told: BTreeMap::new(),
             followers: BTreeMap::new(),
             due: BTreeSet::new(),
         }
@@ -70,10 +93,13 @@ impl Controller {
         let Ok(mut feed) = self.store.feed(None) else {
             return;
         };
-        let mut leading = *leads.borrow_and_update();
+        let shares = self.share.is_some();
+        let mut leading = *leads.borrow_and_update() || shares;
         if leading {
-            self.reset().await;
+            self.begin(&leads).await;
         }
+        let mut renewals = tokio::time::interval(RENEW);
+        renewals.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             if leading {
                 self.work().await;
@@ -81,18 +107,24 @@ impl Controller {
             let retry = tokio::time::sleep(RETRY);
             let batch = tokio::select! {
                 batch = feed.next_batch(BATCH) => batch,
-                changed = leads.changed() => {
+                _ = renewals.tick(), if shares => {
+                    self.renew().await;
+                    continue;
+                }
+                changed = leads.changed(), if !shares => {
                     if changed.is_err() {
                         return;
                     }
                     let now = *leads.borrow_and_update();
-                    if now != leading {
-                        leading = now;
-                        match leading {
-                            true => self.reset().await,
-                            false => self.step_down().await,
-                        }
+                    // Another server may have led in between.
+                    let again = now && leading && self.part.term() != self.term;
+                    if leading && (!now || again) {
+                        self.step_down().await;
                     }
+                    if now && (!leading || again) {
+                        self.begin(&leads).await;
+                    }
+                    leading = now;
                     continue;
                 }
                 () = retry, if leading && !self.due.is_empty() => continue,
@@ -108,6 +140,31 @@ impl Controller {
                 Err(FeedError::Lagged) => {}
                 Err(_) => return,
             }
+        }
+    }
+
+    /// Begins to sync. Among several servers, versions of the shelf are counted apart first.
+    async fn begin(&mut self, leads: &watch::Receiver<bool>) {
+        self.term = self.part.term();
+        if let Some(term) = self.term {
+            let count = || {
+                let writer = &self.common.writer;
+                writer.call(move |shelf, _| shelf.count_apart(term))
+            };
+            while let Err(error) = count().await {
+                tracing::error!(%error, "the shelf cannot be counted apart from those of other servers; the fleet waits");
+                if error == WriteError::Closed || !*leads.borrow() {
+                    return;
+                }
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+        self.renew().await;
+        self.reset().await;
+        self.work().await;
+        self.part.begun();
+        if let Some(term) = self.term {
+            self.part.settle(term, &self.table);
         }
     }
 
@@ -127,11 +184,19 @@ impl Controller {
     /// Ends all sessions: another server leads.
     async fn step_down(&mut self) {
         self.due.clear();
-        for (name, follower) in std::mem::take(&mut self.followers) {
+        let names: Vec<String> = self.followers.keys().cloned().collect();
+        for name in names {
+            self.end_session(&name).await;
+        }
+    }
+
+    /// Ends the session of a member. Its rows stay, and views do not show it any more.
+    async fn end_session(&mut self, name: &str) {
+        if let Some(follower) = self.followers.remove(name) {
             drop(follower.desired);
             let _ = follower.task.await;
-            self.table.remove(&name);
         }
+        self.table.remove(name);
     }
 
     /// Finds the members that a change concerns.
@@ -171,9 +236,17 @@ impl Controller {
     async fn reconcile(&mut self, name: &str) -> Result<(), Status> {
         let entry = self.store.resource(CLUSTER_STORE).get(name);
         let object = entry.as_ref().and_then(|entry| read(entry));
+        if !self.holds(name) {
+            return self.look_on(name, object).await;
+        }
         let Some(object) = object else {
             return self.remove(name).await;
         };
+        if !shards::is_own(&object, &self.common.settings.sharding_name) {
+            // Its rows and its profile are the business of the server that syncs it.
+            self.end_session(name).await;
+            return Ok(());
+        }
         // An object of the same name that was made anew is another member.
         let other = self
             .followers
@@ -185,26 +258,17 @@ impl Controller {
         if object.deletion_timestamp().is_some() {
             return self.release(&object).await;
         }
-        let sharding = object.at(&["spec", "shardingName"]).and_then(Value::as_str);
-        let own = &self.common.settings.sharding_name;
-        if sharding.is_some_and(|text| !text.is_empty() && text != own) {
-            return self.remove(name).await;
-        }
         if !object.finalizers().any(|known| known == FINALIZER) {
             // The change of the object is an event, and leads here again.
             return self.hold(&object).await;
         }
         let desired = self.desired(&object);
-        let labels = object
-            .at(&["metadata", "labels"])
-            .and_then(Value::as_object);
-        let labels = labels.into_iter().flat_map(|labels| labels.iter());
-        let labels =
-            labels.filter_map(|(key, value)| Some((key.to_owned(), value.as_str()?.to_owned())));
-        let labels: BTreeMap<String, String> = labels.collect();
+        let labels = labels(&object);
+        let judges = judges(&object);
         if let Some(follower) = self.followers.get(name) {
             if let Some(state) = self.table.get(name) {
                 state.set_labels(labels);
+                state.set_judges(judges);
                 state.set_live(live(&object, &desired, state.live()));
             }
             follower.desired.send_if_modified(|now| {
@@ -221,7 +285,12 @@ impl Controller {
             .call(move |shelf, _| shelf.add_member(&owned, ""));
         let (member, _) = added.await.map_err(Status::internal)?;
         let state = MemberState::new(name, &self.table);
+        let (common, known) = (self.common.clone(), object.clone());
+        let restored =
+            tokio::task::spawn_blocking(move || restore::types(&common, member, &known)).await;
+        state.restore(restored.unwrap_or_default());
         state.set_labels(labels);
+        state.set_judges(judges);
         state.set_live(live(&object, &desired, None));
         self.table.add(&state);
         let (sender, receiver) = watch::channel(desired);
@@ -261,8 +330,17 @@ impl Controller {
                 .decode(object.at(&["data", key])?.as_str()?)
                 .ok()
         };
+        let access = credentials::read(object, &secret);
+        let forwarding = match &access {
+            Ok(access) => credentials::forwarding(object, access, &secret),
+            Err(why) => Err(why.clone()),
+        };
+        if let (Ok(_), Err(why)) = (&access, &forwarding) {
+            warning = format!("requests are not forwarded: {why}");
+        }
         Desired {
-            access: credentials::read(object, &secret),
+            access,
+            forwarding,
             wanted: Wanted {
                 rules,
                 all_custom: all_custom == Some(&Value::Bool(true)),
@@ -274,20 +352,24 @@ impl Controller {
 
     /// Ends the session of a member and removes its rows.
     async fn remove(&mut self, name: &str) -> Result<(), Status> {
-        if let Some(follower) = self.followers.remove(name) {
-            drop(follower.desired);
-            let _ = follower.task.await;
-        }
-        self.table.remove(name);
+        self.end_session(name).await;
         self.profiles.remove(&self.client, name).await?;
         let Some(member) = self.common.shelf.directory().member(name) else {
             return Ok(());
         };
-        let removed = self
-            .common
-            .writer
-            .call(move |shelf, now| shelf.remove_member(member, now));
-        let rows = removed.await.map_err(Status::internal)?;
+        let writer = self.common.writer.clone();
+        let removed = async move {
+            let removing = writer.call(move |shelf, now| shelf.remove_member(member, now));
+            removing.await
+        };
+        // Many rows take a while, and leases of other members must not run out meanwhile.
+        let mut removed = std::pin::pin!(removed);
+        let rows = loop {
+            tokio::select! {
+                removed = &mut removed => break removed.map_err(Status::internal)?,
+                () = tokio::time::sleep(RENEW) => self.renew().await,
+            }
+        };
         tracing::info!(member = %name, rows, "a member left the fleet");
         Ok(())
     }
@@ -326,10 +408,26 @@ impl Drop for Controller {
     }
 }
 
+/// Returns whether the member itself decides who reads its objects.
+fn judges(object: &Object) -> bool {
+    object.annotation(AUTHORIZATION) == Some("Member")
+}
+
+/// Returns the labels of an object.
+fn labels(object: &Object) -> BTreeMap<String, String> {
+    let labels = object
+        .at(&["metadata", "labels"])
+        .and_then(Value::as_object);
+    let labels = labels.into_iter().flat_map(|labels| labels.iter());
+    labels
+        .filter_map(|(key, value)| Some((key.to_owned(), value.as_str()?.to_owned())))
+        .collect()
+}
+
 /// Returns how views reach a member.
 fn live(object: &Object, desired: &Desired, before: Option<Live>) -> Option<Live> {
     let masters = object.annotation(MASTERS) == Some("true");
-    let access = desired.access.as_ref().ok()?;
+    let access = desired.forwarding.as_ref().ok()?;
     match before.filter(|live| live.is_for(access, masters)) {
         Some(live) => Some(live),
         None => Live::new(access, masters).ok(),

@@ -16,6 +16,7 @@ use super::state::MemberState;
 use crate::api::MemberApi;
 use crate::credentials::Access;
 use crate::settings::FleetSettings;
+use crate::sync::Streaming;
 use crate::sync::writer::Writer;
 use crate::types::{Definitions, TypeKey, Wanted};
 use bareboat_server::Server;
@@ -23,9 +24,13 @@ use bareboat_shelf::{MemberId, Shelf};
 use probe::{Health, Probe};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+
+/// How long changes of namespaces are collected.
+const NAMESPACES_CHANGE: Duration = Duration::from_millis(500);
 
 /// What all sessions share.
 pub(crate) struct Common {
@@ -54,6 +59,8 @@ pub(crate) fn over_network(server: &Server, access: &Access) -> Result<Arc<dyn M
 #[derive(Clone)]
 pub(crate) struct Desired {
     pub(crate) access: Result<Access, String>,
+    /// How requests of users are forwarded. The session does not need it.
+    pub(crate) forwarding: Result<Access, String>,
     pub(crate) wanted: Wanted,
     /// What is missing but no error, for the message of the condition `Validated`.
     pub(crate) warning: String,
@@ -89,6 +96,12 @@ pub(crate) struct Session {
     running: BTreeMap<TypeKey, Running>,
     /// What the member must be asked about again.
     ask: Arc<Notify>,
+    /// Namespaces of the member changed, so that a selector may choose others.
+    look: Arc<Notify>,
+    /// The namespaces that the selector chose last; `None` for all.
+    selected: Option<Arc<[String]>>,
+    /// Whether the member sends the present state in watches.
+    streaming: Arc<Streaming>,
     /// The definitions, once they are known.
     definitions: Option<Definitions>,
     /// Types that a complete answer lacked, and since when.
@@ -103,6 +116,9 @@ impl Session {
             member,
             running: BTreeMap::new(),
             ask: Arc::default(),
+            look: Arc::default(),
+            selected: None,
+            streaming: Arc::new(Streaming::new(true)),
             definitions: None,
             absent: BTreeMap::new(),
         }
@@ -168,7 +184,9 @@ impl Session {
         let mut negotiated = false;
         self.remove_unwanted(&now.wanted).await;
         loop {
+            let mut looked = false;
             tokio::select! {
+                () = self.look.notified(), if negotiated => looked = true,
                 changed = desired.changed() => {
                     if changed.is_err() {
                         return false;
@@ -195,6 +213,14 @@ impl Session {
                     asked = Instant::now();
                     continue;
                 }
+            }
+            if looked {
+                tokio::time::sleep(NAMESPACES_CHANGE).await;
+                if self.selects_others(&api, &now.wanted).await {
+                    negotiated = self.negotiate(&api, &now.wanted).await;
+                    asked = Instant::now();
+                }
+                continue;
             }
             let found = probe::ask(&*api, &settings).await;
             if found.is_healthy() {
@@ -247,8 +273,13 @@ impl Session {
 
     /// Ends the tasks of all types. What they wrote stays.
     async fn stop_types(&mut self) {
-        for (_, running) in std::mem::take(&mut self.running) {
-            end(running.task).await;
+        for running in self.running.values() {
+            running.task.abort();
+        }
+        // Each is known until it has ended: this future may be dropped, and then it is called again.
+        while let Some(mut first) = self.running.first_entry() {
+            let _ = (&mut first.get_mut().task).await;
+            first.remove();
         }
         self.state.stop_types();
     }

@@ -1,6 +1,7 @@
 //! What is known about a member at the moment, shared by its session, views and the writer of its status.
 
 use super::conditions::{Condition, Conditions};
+use super::note::Note;
 use super::table::Table;
 use crate::sync::{Failure, Report};
 use crate::types::{Chosen, TypeKey, converts_nothing};
@@ -55,7 +56,10 @@ struct Inner {
     url: String,
     types: BTreeMap<TypeKey, TypeState>,
     shows_secrets: bool,
+    judges: bool,
     live: Option<Live>,
+    /// What another server says that syncs the member.
+    told: Option<Note>,
 }
 
 /// What is known about a member.
@@ -63,6 +67,10 @@ pub(crate) struct MemberState {
     pub(crate) name: Arc<str>,
     inner: Mutex<Inner>,
     heard: AtomicI64,
+    /// Counts changes.
+    stamp: AtomicU64,
+    /// The text of the last note, and the count it belongs to.
+    note: Mutex<(u64, String)>,
     pub(crate) counters: Counters,
     table: Arc<Table>,
 }
@@ -81,6 +89,8 @@ impl MemberState {
             name: Arc::from(name),
             inner: Mutex::default(),
             heard: AtomicI64::new(0),
+            stamp: AtomicU64::new(1),
+            note: Mutex::default(),
             counters: Counters::default(),
             table: table.clone(),
         })
@@ -90,6 +100,7 @@ impl MemberState {
     fn change(&self, change: impl FnOnce(&mut Inner) -> bool) {
         let changed = change(&mut self.inner.lock());
         if changed {
+            self.stamp.fetch_add(1, Ordering::AcqRel);
             self.table.changed(&self.name);
         }
     }
@@ -102,12 +113,76 @@ impl MemberState {
         });
     }
 
+    /// The server stops, and nothing is synced any more.
+    pub(crate) fn shut_down(&self) {
+        self.stop_types();
+        self.set_condition(|conditions| {
+            conditions.running = Condition::new(false, "Shutdown", "the server was stopped");
+        });
+    }
+
     pub(crate) fn set_labels(&self, labels: BTreeMap<String, String>) {
         self.change(|inner| {
             let changed = inner.labels != labels;
             inner.labels = labels;
             changed
         });
+    }
+
+    /// Sets whether the member itself decides who reads its objects.
+    pub(crate) fn set_judges(&self, judges: bool) {
+        self.change(|inner| std::mem::replace(&mut inner.judges, judges) != judges);
+    }
+
+    /// Returns whether another server syncs the member.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.inner.lock().told.is_some()
+    }
+
+    /// Takes what another server says that syncs the member.
+    pub(crate) fn tell(&self, note: Note, heard: Option<i64>) {
+        self.heard.store(heard.unwrap_or(0), Ordering::Relaxed);
+        let now = self.table.now();
+        let changed = {
+            let mut inner = self.inner.lock();
+            let changed = inner.told.as_ref() != Some(&note);
+            if changed {
+                let types = note.types.iter().map(|chosen| stopped(chosen.clone(), now));
+                inner.types = types.map(|one| (one.chosen.key(), one)).collect();
+                inner.version = note.version.clone();
+                inner.shows_secrets = note.shows_secrets;
+                inner.told = Some(note);
+            }
+            changed
+        };
+        match changed {
+            true => self.table.changed(&self.name),
+            false => self.publish(),
+        }
+    }
+
+    /// Returns the note for other servers as text. It is printed once per change.
+    pub(crate) fn noted(&self, print: impl FnOnce(&Note) -> String) -> String {
+        let stamp = self.stamp.load(Ordering::Acquire);
+        let mut note = self.note.lock();
+        if note.0 != stamp {
+            let view = self.view();
+            let types = self.inner.lock();
+            let shown = types
+                .types
+                .values()
+                .filter(|one| one.chosen.shown && one.filled);
+            let told = Note {
+                ready: view.ready,
+                reason: view.reason,
+                in_sync: view.in_sync,
+                version: view.version,
+                shows_secrets: view.shows_secrets,
+                types: shown.map(|one| one.chosen.clone()).collect(),
+            };
+            *note = (stamp, print(&told));
+        }
+        note.1.clone()
     }
 
     /// Sets how views reach the member.
@@ -142,6 +217,12 @@ impl MemberState {
     /// The member answered or sent something.
     pub(crate) fn heard(&self) {
         self.heard.store(self.table.now(), Ordering::Relaxed);
+    }
+
+    /// Takes the time at which another server last heard the member.
+    pub(crate) fn heard_at(&self, time: i64) {
+        self.heard.store(time, Ordering::Relaxed);
+        self.publish();
     }
 
     /// Renews what views see, without a change of the status.
@@ -180,6 +261,16 @@ impl MemberState {
             }
             true
         });
+    }
+
+    /// Takes types that were synced before this server started. They do not run yet.
+    pub(crate) fn restore(&self, types: Vec<Chosen>) {
+        let now = self.table.now();
+        let restored = types.into_iter().map(|chosen| {
+            let state = stopped(chosen, now);
+            (state.chosen.key(), state)
+        });
+        self.inner.lock().types.extend(restored);
     }
 
     pub(crate) fn remove_type(&self, key: &TypeKey) {
@@ -267,6 +358,17 @@ impl MemberState {
         self.inner.lock().conditions.healthy.holds()
     }
 
+    /// Returns whether it is known how the member is: all its types were listed once, or it cannot be synced.
+    pub(crate) fn is_settled(&self) -> bool {
+        let inner = self.inner.lock();
+        let conditions = &inner.conditions;
+        let listed = |one: &TypeState| one.filled || matches!(one.phase, Phase::Failed(_));
+        let fails = |condition: &Condition| condition.status == "False";
+        fails(&conditions.validated)
+            || fails(&conditions.healthy)
+            || conditions.healthy.holds() && inner.types.values().all(listed)
+    }
+
     /// Returns the condition `Ready`.
     pub(crate) fn ready(&self) -> Condition {
         self.inner.lock().conditions.ready()
@@ -275,7 +377,7 @@ impl MemberState {
     /// Returns the member as views see it.
     pub(crate) fn view(&self) -> Member {
         let inner = self.inner.lock();
-        let ready = inner.conditions.ready().holds();
+        let told = inner.told.as_ref();
         let shown = || inner.types.values().filter(|one| one.chosen.shown);
         let fact = |key: &str| {
             let labels = [format!("topology.kubernetes.io/{key}"), key.to_owned()];
@@ -289,15 +391,38 @@ impl MemberState {
                 .iter()
                 .filter_map(|key| fact(key))
                 .collect(),
-            ready,
-            reason: inner.conditions.failing_reason().to_owned(),
+            ready: match told {
+                Some(told) => told.ready,
+                None => inner.conditions.ready().holds(),
+            },
+            reason: match told {
+                Some(told) => told.reason.clone(),
+                None => inner.conditions.failing_reason().to_owned(),
+            },
             heard: self.last_heard(),
-            in_sync: inner.conditions.healthy.holds()
-                && shown().all(|one| one.phase == Phase::Syncing),
+            in_sync: match told {
+                Some(told) => told.in_sync,
+                None => {
+                    inner.conditions.healthy.holds()
+                        && shown().all(|one| one.phase == Phase::Syncing)
+                }
+            },
             version: inner.version.clone(),
             types: shown().map(|one| one.info.clone()).collect(),
             shows_secrets: inner.shows_secrets,
+            judges: inner.judges,
         }
+    }
+}
+
+/// Returns a type whose rows are complete, and which is not synced here.
+fn stopped(chosen: Chosen, now: i64) -> TypeState {
+    TypeState {
+        info: Arc::new(info(&chosen)),
+        phase: Phase::Stopped,
+        filled: true,
+        since: now,
+        chosen,
     }
 }
 

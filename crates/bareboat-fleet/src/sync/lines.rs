@@ -2,9 +2,12 @@
 
 use crate::api::{MemberError, Pieces};
 use bytes::{Buf as _, Bytes, BytesMut};
+use std::collections::VecDeque;
 
 /// The lines of a stream.
 pub(super) struct Lines {
+    /// Lines that were read too early.
+    returned: VecDeque<Bytes>,
     body: Box<dyn Pieces>,
     buffer: BytesMut,
     /// How much of the buffer has no line break.
@@ -15,6 +18,7 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn new(body: Box<dyn Pieces>, longest: usize) -> Lines {
         Lines {
+            returned: VecDeque::new(),
             body,
             buffer: BytesMut::new(),
             searched: 0,
@@ -22,8 +26,18 @@ impl Lines {
         }
     }
 
+    /// Gives back lines, which are the next ones then.
+    pub(super) fn give_back(&mut self, lines: &[Bytes]) {
+        for line in lines.iter().rev() {
+            self.returned.push_front(line.clone());
+        }
+    }
+
     /// Returns the next line that is not empty; `None` at the end. Dropping the future loses nothing.
     pub(super) async fn next(&mut self) -> Option<Result<Bytes, MemberError>> {
+        if let Some(line) = self.returned.pop_front() {
+            return Some(Ok(line));
+        }
         loop {
             let found = self.buffer[self.searched..]
                 .iter()
@@ -82,6 +96,21 @@ mod tests {
             lines(vec!["a\nb", "c", "\n\n", "d\ne"]).await,
             ["a", "bc", "d"]
         );
+    }
+
+    #[tokio::test]
+    async fn lines_that_are_given_back_come_again() {
+        let mut lines = Lines::new(Box::new(Given(vec!["a\nb\nc\n"])), 10);
+        let mut read = Vec::new();
+        for _ in 0..2 {
+            read.extend(lines.next().await.and_then(Result::ok));
+        }
+        lines.give_back(&read);
+        let mut all = Vec::new();
+        while let Some(Ok(line)) = lines.next().await {
+            all.push(line);
+        }
+        assert_eq!(all, ["a", "b", "c"]);
     }
 
     #[tokio::test]

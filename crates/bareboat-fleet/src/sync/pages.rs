@@ -1,5 +1,8 @@
-//! Lists a type in pages, writes what differs, and removes what the list did not have.
+//! Brings the present state to the shelf: in a watch if the member sends it so, else by a list in pages. What differs is written,
+//! and what the member does not have is removed.
 
+use super::initial::Initial;
+use super::lines::Lines;
 use super::parse::Page;
 use super::{End, Report, TypeSync, escaped};
 use crate::api::{MemberError, fetch_bytes};
@@ -10,12 +13,39 @@ const SMALLEST: usize = 5;
 /// How many pages without objects a list may have.
 const EMPTY_PAGES: usize = 100;
 
+/// The present state is on the shelf.
+pub(super) struct Filled {
+    /// The version to watch from.
+    pub(super) version: String,
+    /// The watch that brought it and goes on, if it was one.
+    pub(super) stream: Option<Lines>,
+}
+
 impl TypeSync {
-    /// Lists everything, and returns the version to watch from.
-    pub(super) async fn refill(&self) -> Result<String, End> {
+    /// Reads everything that the member has.
+    pub(super) async fn refill(&self) -> Result<Filled, End> {
         let permit = self.refills.acquire().await;
         let _permit = permit.map_err(|_| End::Failed(closed()))?;
         (self.report)(Report::Listing(0));
+        if self.streaming.is_possible() {
+            match self.initial().await? {
+                Initial::Complete(filled) => return Ok(filled),
+                Initial::Unknown(why) => {
+                    tracing::debug!(member = %self.member_name, resource = %self.resource.resource, why,
+                        "the member does not send the present state in watches; it is listed");
+                    self.streaming.give_up();
+                }
+            }
+        }
+        let version = self.list().await?;
+        Ok(Filled {
+            version,
+            stream: None,
+        })
+    }
+
+    /// Lists everything, and returns the version of the list.
+    async fn list(&self) -> Result<String, End> {
         let mut seen = Seen::default();
         let mut page_size = self.settings.page;
         let mut next = String::new();
@@ -65,14 +95,20 @@ impl TypeSync {
         if skipped > 0 {
             (self.report)(Report::Skipped(skipped));
         }
+        self.complete(seen, &version).await?;
+        Ok(version)
+    }
+
+    /// Removes what was not seen, and saves the version of what was.
+    pub(super) async fn complete(&self, seen: Seen, version: &str) -> Result<(), End> {
         let progress = Progress {
             version: self.mark.clone(),
-            resource_version: version.clone(),
+            resource_version: version.to_owned(),
         };
         let removed = self.writer.complete(self.member, self.kind, seen, progress);
         let removed = removed.await?;
         (self.report)(Report::Changed(removed));
-        Ok(version)
+        Ok(())
     }
 
     async fn page(&self, next: &str, size: usize) -> Result<Page, MemberError> {

@@ -9,6 +9,9 @@ use bareboat_shelf::{Change, Draft};
 use bytes::Bytes;
 use std::sync::Arc;
 
+/// The annotation of the bookmark after the present state.
+const INITIAL_END: &str = "k8s.io/initial-events-end";
+
 /// Reads objects of one type.
 pub(super) struct Reader {
     pub(super) member: Arc<str>,
@@ -35,6 +38,27 @@ pub(super) struct Events {
 pub(super) enum Ended {
     Expired,
     Failed(MemberError),
+}
+
+/// What a batch of events before the end of the present state means.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) changes: Vec<Change>,
+    /// How many objects were left out because they are malformed.
+    pub(super) skipped: usize,
+    /// How many lines were read.
+    pub(super) read: usize,
+    /// How the part with the present state is over.
+    pub(super) end: Option<StateEnd>,
+}
+
+/// How the part of a watch with the present state is over.
+pub(super) enum StateEnd {
+    /// All objects were sent; this is their version.
+    Complete(String),
+    /// The member does not mark the end.
+    Unmarked(&'static str),
+    Ended(Ended),
 }
 
 /// A page of a list.
@@ -66,14 +90,10 @@ impl Reader {
                 events.ended = Some(failed(&object));
                 break;
             }
-            let version = object
-                .at(&["metadata", "resourceVersion"])
-                .and_then(Value::as_str);
-            let version = version.unwrap_or("").to_owned();
-            if version.is_empty() || version.len() > 64 {
+            let Some(version) = version_of(&object).map(str::to_owned) else {
                 events.skipped += 1;
                 continue;
-            }
+            };
             // A watch brings what is newer than its start. Anything else is of a member whose versions were reset.
             let backwards = match (start, version.parse::<u64>().ok()) {
                 (Some(start), Some(found)) if kind == "BOOKMARK" => found < start,
@@ -103,6 +123,58 @@ impl Reader {
             events.version = Some(version);
         }
         events
+    }
+
+    /// Reads events that bring the present state, up to the bookmark that ends it.
+    pub(super) fn state(&self, lines: &[Bytes]) -> State {
+        let mut state = State::default();
+        for line in lines {
+            state.read += 1;
+            let Ok(parsed) = bareboat_wire::json::parse(line) else {
+                state.end = Some(StateEnd::Unmarked("an event of the watch is not JSON"));
+                break;
+            };
+            let mut event = parsed.value;
+            let object = event
+                .at_mut(&["object"])
+                .map(Value::take)
+                .unwrap_or_default();
+            let change = match event.get("type").and_then(Value::as_str).unwrap_or("") {
+                "ADDED" => match self.change(object) {
+                    // What is not kept is removed at the end.
+                    Some(Change::Delete { .. }) => continue,
+                    other => other,
+                },
+                "MODIFIED" => self.change(object),
+                "DELETED" => {
+                    let version = version_of(&object).map(str::to_owned);
+                    deletion(&object, version)
+                }
+                "BOOKMARK" => {
+                    let end = object.at(&["metadata", "annotations", INITIAL_END]);
+                    let is_end = end.and_then(Value::as_str) == Some("true");
+                    state.end = Some(match version_of(&object).filter(|_| is_end) {
+                        Some(version) => StateEnd::Complete(version.to_owned()),
+                        None => StateEnd::Unmarked("a bookmark does not end the present state"),
+                    });
+                    break;
+                }
+                "ERROR" => {
+                    state.end = Some(StateEnd::Ended(failed(&object)));
+                    break;
+                }
+                _ => {
+                    let why = "the watch has events of an unknown type";
+                    state.end = Some(StateEnd::Unmarked(why));
+                    break;
+                }
+            };
+            match change {
+                Some(change) => state.changes.push(change),
+                None => state.skipped += 1,
+            }
+        }
+        state
     }
 
     /// Reads a page of a list.
@@ -167,6 +239,12 @@ impl Reader {
         }
         self.options.keeps(object)
     }
+}
+
+/// Returns the version of an object, if it is a sensible one.
+fn version_of(object: &Value) -> Option<&str> {
+    let version = object.at(&["metadata", "resourceVersion"])?.as_str()?;
+    (!version.is_empty() && version.len() <= 64).then_some(version)
 }
 
 fn deletion(object: &Value, version: Option<String>) -> Option<Change> {

@@ -1,11 +1,15 @@
 //! The one writer of the shelf: a bounded queue over the whole fleet, whose jobs are carried out in order.
 //!
-//! If the queue is full, tasks wait, and so their sockets are not read. Batches that wait are written in one transaction.
+//! If the queue is full, tasks wait, and so their sockets are not read. Batches that wait are written in one transaction. Versions
+//! that came without changes wait for a batch, or for their time: an idle fleet writes once a minute, however large it is.
 
 use bareboat_shelf::{Applied, Batch, KindId, MemberId, Progress, Seen, Shelf, ShelfError};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 /// How many jobs may wait.
 const WAITING: usize = 64;
@@ -36,7 +40,9 @@ impl From<ShelfError> for WriteError {
     fn from(error: ShelfError) -> WriteError {
         let full = error.is_full();
         match error {
-            ShelfError::Quota(_) => WriteError::Quota(error.to_string()),
+            ShelfError::Quota(_) | ShelfError::QuotaBytes(_) => {
+                WriteError::Quota(error.to_string())
+            }
             _ if full => WriteError::Full("the disk of the shelf is full".to_owned()),
             other => {
                 tracing::warn!(error = %other, cause = ?std::error::Error::source(&other), "the shelf cannot be written");
@@ -53,21 +59,61 @@ type Call = Box<dyn FnOnce(&Shelf, i64) + Send>;
 
 enum Job {
     Apply(Batch, Reply<Applied>),
+    /// A version without changes.
+    Note(Place, Progress),
     /// Anything else that writes.
     Call(Call),
+    /// The same, if it has nothing to do with versions.
+    Upkeep(Call),
 }
 
 /// Hands jobs to the writer.
 #[derive(Clone)]
 pub(crate) struct Writer {
     jobs: mpsc::Sender<Job>,
+    /// How many transactions with versions there were.
+    #[cfg_attr(not(test), expect(dead_code, reason = "tests count them"))]
+    pub(crate) transactions: Arc<AtomicU64>,
 }
 
 impl Writer {
-    /// Returns a writer, and the task that does the work. It ends when the last writer is dropped.
-    pub(crate) fn new(shelf: Arc<Shelf>, clock: Clock) -> (Writer, impl Future<Output = ()>) {
+    /// Returns a writer, and the task that does the work. It ends when the last writer is dropped. Versions without changes are
+    /// written once in an interval at most.
+    pub(crate) fn new(
+        shelf: Arc<Shelf>,
+        clock: Clock,
+        interval: Duration,
+    ) -> (Writer, impl Future<Output = ()>) {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        (Writer { jobs }, work(shelf, clock, waiting))
+        let transactions = Arc::<AtomicU64>::default();
+        let work = Work {
+            shelf,
+            clock,
+            waiting,
+            next: None,
+            suspects: HashSet::new(),
+            notes: HashMap::new(),
+            interval,
+            noted: Instant::now(),
+            transactions: transactions.clone(),
+        };
+        (Writer { jobs, transactions }, work.run())
+    }
+
+    /// Notes a version that came without changes. It is saved later, unless the process dies.
+    pub(crate) async fn note(
+        &self,
+        member: MemberId,
+        kind: KindId,
+        progress: Progress,
+    ) -> Result<(), WriteError> {
+        let sent = self.jobs.send(Job::Note((member, kind), progress)).await;
+        sent.map_err(|_| WriteError::Closed)
+    }
+
+    /// Does the regular work of the shelf.
+    pub(crate) async fn upkeep(&self) -> Result<(), WriteError> {
+        self.job(|shelf, now| shelf.upkeep(now), Job::Upkeep).await
     }
 
     /// Writes a batch.
@@ -95,68 +141,135 @@ impl Writer {
         &self,
         job: impl FnOnce(&Shelf, i64) -> Result<T, ShelfError> + Send + 'static,
     ) -> Result<T, WriteError> {
+        self.job(job, Job::Call).await
+    }
+
+    async fn job<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Shelf, i64) -> Result<T, ShelfError> + Send + 'static,
+        form: fn(Call) -> Job,
+    ) -> Result<T, WriteError> {
         let (reply, answer) = oneshot::channel();
         let job = move |shelf: &Shelf, now: i64| {
             // The task that asked may be gone.
             let _ = reply.send(job(shelf, now).map_err(WriteError::from));
         };
-        let sent = self.jobs.send(Job::Call(Box::new(job))).await;
+        let sent = self.jobs.send(form(Box::new(job))).await;
         sent.map_err(|_| WriteError::Closed)?;
         answer.await.unwrap_or(Err(WriteError::Closed))
     }
 }
 
-async fn work(shelf: Arc<Shelf>, clock: Clock, mut waiting: mpsc::Receiver<Job>) {
-    let mut next = None;
-    // Members with a write that failed: theirs are not joined with others, so that the fault of one is not that of all.
-    let mut suspects: HashSet<MemberId> = HashSet::new();
-    loop {
-        let job = match next.take() {
-            Some(job) => job,
-            None => match waiting.recv().await {
+/// A type of a member.
+type Place = (MemberId, KindId);
+
+/// The work of the writer.
+struct Work {
+    shelf: Arc<Shelf>,
+    clock: Clock,
+    waiting: mpsc::Receiver<Job>,
+    /// A job that was taken too early.
+    next: Option<Job>,
+    /// Members with a write that failed: theirs are not joined with others, so that the fault of one is not that of all.
+    suspects: HashSet<MemberId>,
+    /// Versions without changes. They are written with the next batch, or now and then.
+    notes: HashMap<Place, Progress>,
+    interval: Duration,
+    /// When versions without changes were last written.
+    noted: Instant,
+    transactions: Arc<AtomicU64>,
+}
+
+impl Work {
+    async fn run(mut self) {
+        loop {
+            let job = match self.next.take() {
                 Some(job) => job,
-                None => return,
-            },
-        };
-        let (batch, reply) = match job {
-            Job::Apply(batch, reply) => (batch, reply),
-            Job::Call(call) => {
-                let (shelf, now) = (shelf.clone(), clock());
-                let _ = tokio::task::spawn_blocking(move || call(&shelf, now)).await;
-                continue;
+                None => tokio::select! {
+                    job = self.waiting.recv() => match job {
+                        Some(job) => job,
+                        None => return self.write_notes().await,
+                    },
+                    () = tokio::time::sleep_until(self.noted + self.interval), if !self.notes.is_empty() => {
+                        self.write_notes().await;
+                        continue;
+                    }
+                },
+            };
+            match job {
+                Job::Note(place, progress) => {
+                    self.notes.insert(place, progress);
+                }
+                Job::Apply(batch, reply) => self.apply(batch, reply).await,
+                Job::Upkeep(call) => self.call(call).await,
+                Job::Call(call) => {
+                    // It may read versions, or remove them: what was noted before it must not come after it.
+                    self.write_notes().await;
+                    self.call(call).await;
+                }
             }
-        };
-        let mut size = match suspects.contains(&batch.member) {
+        }
+    }
+
+    async fn call(&mut self, call: Call) {
+        let (shelf, now) = (self.shelf.clone(), (self.clock)());
+        let _ = tokio::task::spawn_blocking(move || call(&shelf, now)).await;
+    }
+
+    /// Writes a batch, and others that wait.
+    async fn apply(&mut self, batch: Batch, reply: Reply<Applied>) {
+        let suspect = self.suspects.contains(&batch.member);
+        let mut size = match suspect {
             true => TOGETHER,
             false => batch.changes.len(),
         };
         let (mut batches, mut replies) = (vec![batch], vec![reply]);
         while size < TOGETHER {
-            match waiting.try_recv() {
-                Ok(Job::Apply(batch, reply)) if !suspects.contains(&batch.member) => {
+            match self.waiting.try_recv() {
+                Ok(Job::Apply(batch, reply)) if !self.suspects.contains(&batch.member) => {
                     size += batch.changes.len();
                     batches.push(batch);
                     replies.push(reply);
                 }
+                Ok(Job::Note(place, progress)) => {
+                    self.notes.insert(place, progress);
+                }
                 Ok(other) => {
-                    next = Some(other);
+                    self.next = Some(other);
                     break;
                 }
                 Err(_) => break,
             }
         }
         let members: HashSet<MemberId> = batches.iter().map(|batch| batch.member).collect();
-        let (shelf, now) = (shelf.clone(), clock());
-        let written = tokio::task::spawn_blocking(move || shelf.apply(batches, now)).await;
+        // A task that writes a version has noted older ones only.
+        for batch in batches.iter().filter(|batch| batch.progress.is_some()) {
+            self.notes.remove(&(batch.member, batch.kind));
+        }
+        let carried = match suspect {
+            true => HashMap::new(),
+            false => std::mem::take(&mut self.notes),
+        };
+        batches.extend(carried.iter().map(note));
+        let batches = Arc::new(batches);
+        let mut written = self.transact(&batches, batches.len()).await;
+        if !carried.is_empty() && matches!(written, Ok(Err(ShelfError::NotHeld))) {
+            // A version may be that of a member that another server has taken. It is not worth the batches.
+            written = self.transact(&batches, replies.len()).await;
+        }
         match written {
             Ok(Ok(applied)) => {
-                suspects.retain(|member| !members.contains(member));
+                if !suspect {
+                    self.noted = Instant::now();
+                }
+                self.suspects.retain(|member| !members.contains(member));
                 for (reply, applied) in replies.into_iter().zip(applied) {
                     let _ = reply.send(Ok(applied));
                 }
             }
             Ok(Err(error)) => {
-                suspects.extend(members);
+                self.suspects.extend(members);
+                self.notes.extend(carried);
                 let error = WriteError::from(error);
                 for reply in replies {
                     let _ = reply.send(Err(error.clone()));
@@ -165,5 +278,40 @@ async fn work(shelf: Arc<Shelf>, clock: Clock, mut waiting: mpsc::Receiver<Job>)
             // The replies are dropped, and the tasks see that.
             Err(_) => {}
         }
+    }
+
+    /// Writes versions without changes. If that fails, the members are resumed from older ones some day.
+    async fn write_notes(&mut self) {
+        self.noted = Instant::now();
+        let notes = std::mem::take(&mut self.notes);
+        if notes.is_empty() {
+            return;
+        }
+        let batches: Arc<Vec<Batch>> = Arc::new(notes.iter().map(note).collect());
+        if let Ok(Err(error)) = self.transact(&batches, batches.len()).await {
+            tracing::debug!(%error, "versions without changes cannot be saved");
+        }
+    }
+
+    /// Writes the first batches in one transaction.
+    async fn transact(
+        &mut self,
+        batches: &Arc<Vec<Batch>>,
+        count: usize,
+    ) -> Result<Result<Vec<Applied>, ShelfError>, tokio::task::JoinError> {
+        self.transactions.fetch_add(1, Ordering::Relaxed);
+        let (shelf, now) = (self.shelf.clone(), (self.clock)());
+        let batches = batches.clone();
+        tokio::task::spawn_blocking(move || shelf.apply(&batches[..count], now)).await
+    }
+}
+
+/// Returns the batch that saves a version without changes.
+fn note(((member, kind), progress): (&Place, &Progress)) -> Batch {
+    Batch {
+        member: *member,
+        kind: *kind,
+        changes: Vec::new(),
+        progress: Some(progress.clone()),
     }
 }

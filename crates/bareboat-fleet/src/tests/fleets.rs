@@ -209,3 +209,125 @@ async fn a_server_that_does_not_lead_has_no_members() {
     assert!(hub.parts().table.get("g").is_some());
     hub.fleet.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_of_another_shard_keeps_its_rows_and_its_profile() {
+    let hub = Hub::start_limited(|settings| settings.sharding_name = "here".to_owned()).await;
+    let ghost = Ghost::new(10);
+    hub.join("g", &ghost).await;
+    hub.ready("g").await;
+    hub.has_rows("g", "pods", 10).await;
+    let profile =
+        "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/clusterpedia-system/clusterprofiles/g";
+    let published = || async {
+        let get = hub
+            .client
+            .request(http::Method::GET, profile, "application/json", None);
+        get.await.is_ok()
+    };
+    hub.until("the profile is published", published).await;
+    let path = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/g";
+    let client = &hub.client;
+    let shard = |name: &'static str| async move {
+        let patch = value!({"spec": {"shardingName": name}});
+        let changed = client.merge(path, &patch).await;
+        changed.expect("a PediaCluster can be changed");
+    };
+    shard("there").await;
+    hub.until("the session ended", || async {
+        hub.fleet.fleet().members.is_empty()
+    })
+    .await;
+    // The other server writes the status from here on, and this one leaves it alone.
+    let status = value!({"status": {"shardingName": "there"}});
+    let written = hub.client.merge(&format!("{path}/status"), &status).await;
+    written.expect("the status can be written");
+    ghost.send("ADDED", 200, 1_000_001);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert_eq!(hub.rows("g", "", "pods"), 10, "rows stay as they are");
+    assert!(published().await, "the profile stays");
+    let cluster = hub.cluster("g").await.expect("the object is there");
+    let name = cluster.at(&["status", "shardingName"]);
+    assert_eq!(name.and_then(|name| name.as_str()), Some("there"));
+    // It comes back, and the watch goes on where it ended.
+    shard("here").await;
+    hub.has_rows("g", "pods", 10).await;
+    hub.until("it is in sync", || async {
+        let fleet = hub.fleet.fleet();
+        fleet.members.get("g").is_some_and(|member| member.in_sync)
+    })
+    .await;
+    assert_eq!(ghost.state.lock().lists, 1);
+    // Another server removes the member: this one does not release it.
+    shard("there").await;
+    hub.until("the session ended", || async {
+        hub.fleet.fleet().members.is_empty()
+    })
+    .await;
+    hub.client
+        .delete(path, &value!({}))
+        .await
+        .expect("a PediaCluster can be deleted");
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let cluster = hub.cluster("g").await.expect("the other server holds it");
+    let finalizers = cluster.at(&["metadata", "finalizers"]);
+    assert!(finalizers.is_some(), "{cluster:?}");
+    hub.fleet.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_says_so() {
+    let hub = Hub::start().await;
+    let ghost = Ghost::new(10);
+    hub.join("g", &ghost).await;
+    hub.ready("g").await;
+    hub.fleet.stop().await;
+    let condition = hub.condition("g", "SynchroRunning").await;
+    assert_eq!(condition, ("False".to_owned(), "Shutdown".to_owned()));
+    let cluster = hub.cluster("g").await.expect("the object is there");
+    let text = cluster.to_json();
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("\"status\":\"Stop\""), "{text}");
+    assert!(!text.contains("\"status\":\"Syncing\""), "{text}");
+    // It goes on at the next start.
+    let hub = hub.crash().await;
+    hub.ready("g").await;
+    let condition = hub.condition("g", "SynchroRunning").await;
+    assert_eq!(condition, ("True".to_owned(), "Running".to_owned()));
+    assert_eq!(ghost.state.lock().lists, 1);
+    hub.fleet.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_selector_of_namespaces_follows_their_labels() {
+    // Discovery does not come to its help.
+    let hub = Hub::start_limited(|settings| {
+        settings.discovery_interval = std::time::Duration::from_secs(3600);
+    })
+    .await;
+    let ghost = Ghost::new(10);
+    ghost.name("default", false);
+    hub.join("g", &ghost).await;
+    hub.apply("g", value!([{"group": "", "resources": ["pods"]}]))
+        .await;
+    hub.has_rows("g", "pods", 10).await;
+    let path = "/apis/cluster.clusterpedia.io/v1alpha2/pediaclusters/g";
+    let annotations = value!({"fleet.bareboat.dev/sync": "{namespaceSelector: sync=yes}"});
+    let patch = value!({"metadata": {"annotations": annotations}});
+    let changed = hub.client.merge(path, &patch).await;
+    changed.expect("a PediaCluster can be changed");
+    hub.has_rows("g", "pods", 0).await;
+    ghost.name("default", true);
+    hub.has_rows("g", "pods", 10).await;
+    let types = &hub.fleet.fleet().members["g"].types;
+    let names: Vec<&str> = types.iter().map(|one| one.resource.as_str()).collect();
+    assert_eq!(names, ["pods"], "namespaces are not shown");
+    // Other namespaces make no difference.
+    let lists = ghost.state.lock().lists;
+    ghost.name("other", false);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert_eq!(ghost.state.lock().lists, lists);
+    ghost.name("default", false);
+    hub.has_rows("g", "pods", 0).await;
+    hub.fleet.stop().await;
+}

@@ -7,6 +7,7 @@ use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Value, value};
 use bytes::Bytes;
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast;
@@ -29,6 +30,8 @@ pub(super) struct State {
     pub(super) pods: usize,
     /// The uid of its namespace kube-system.
     pub(super) uid: String,
+    /// Its namespaces beside kube-system, and whether they have the label `sync=yes`.
+    pub(super) namespaces: BTreeMap<String, bool>,
     /// The discovery of its groups, apart from core.
     pub(super) groups: Result<Value, u16>,
     pub(super) lists: usize,
@@ -40,6 +43,8 @@ pub(super) struct State {
 pub(super) struct Ghost {
     pub(super) state: Mutex<State>,
     events: broadcast::Sender<Bytes>,
+    /// Events of namespaces.
+    changes: broadcast::Sender<Bytes>,
 }
 
 fn resource(plural: &str, kind: &str, namespaced: bool) -> Value {
@@ -68,11 +73,13 @@ impl Ghost {
                 mood: Mood::Good,
                 pods,
                 uid: "system-1".to_owned(),
+                namespaces: BTreeMap::new(),
                 groups: Ok(groups(&[("apps", "deployments", "Deployment", "Current")])),
                 lists: 0,
                 version: 1_000_000,
             }),
             events: broadcast::channel(64).0,
+            changes: broadcast::channel(64).0,
         })
     }
 
@@ -86,9 +93,35 @@ impl Ghost {
         let mut object = pod(number);
         let metadata = object.make_object().object_mut("metadata");
         metadata.insert("resourceVersion", Value::string(version.to_string()));
-        let mut line = value!({"type": kind, "object": object}).to_json();
-        line.push(b'\n');
-        let _ = self.events.send(line.into());
+        let _ = self.events.send(line(kind, object));
+    }
+
+    /// Makes or changes a namespace.
+    pub(super) fn name(&self, name: &str, labelled: bool) {
+        let mut state = self.state.lock();
+        state.version += 1;
+        let known = state.namespaces.insert(name.to_owned(), labelled);
+        let kind = if known.is_some() { "MODIFIED" } else { "ADDED" };
+        let object = namespace(name, labelled, state.version);
+        let _ = self.changes.send(line(kind, object));
+    }
+
+    /// The namespaces that a query asks for.
+    fn namespaces(state: &State, query: &std::collections::HashMap<String, String>) -> Vec<Value> {
+        let mut all = vec![value!({"metadata": {
+            "name": "kube-system", "uid": (state.uid.as_str()), "resourceVersion": "1",
+        }})];
+        if query.contains_key("fieldSelector") {
+            return all;
+        }
+        let selects = query.contains_key("labelSelector");
+        if selects {
+            all.clear();
+        }
+        let others = state.namespaces.iter();
+        let others = others.filter(|(_, labelled)| !selects || **labelled);
+        all.extend(others.map(|(name, labelled)| namespace(name, *labelled, 2)));
+        all
     }
 
     fn pods(&self, query: &std::collections::HashMap<String, String>) -> Value {
@@ -115,17 +148,58 @@ impl Ghost {
         value!({"metadata": {"resourceVersion": (state.version.to_string()), "continue": next}, "items": (Value::Array(items))})
     }
 
+    /// The present state of a type in a watch.
+    fn stream(
+        &self,
+        path: &str,
+        version: &str,
+        events: Option<broadcast::Receiver<Bytes>>,
+    ) -> Stream {
+        let state = &mut *self.state.lock();
+        let mut lines = Vec::new();
+        let mut pods = 0..0;
+        match path {
+            "/api/v1/pods" => {
+                state.lists += 1;
+                pods = 0..match state.mood {
+                    Mood::Endless => usize::MAX,
+                    _ => state.pods,
+                };
+            }
+            "/api/v1/namespaces" => {
+                let all = Ghost::namespaces(state, &std::collections::HashMap::new());
+                lines.extend(all.into_iter().map(|object| line("ADDED", object)));
+            }
+            _ => {}
+        }
+        let end = value!({"k8s.io/initial-events-end": "true"});
+        lines.push(line(
+            "BOOKMARK",
+            value!({"metadata": {"resourceVersion": version, "annotations": end}}),
+        ));
+        Stream {
+            pods,
+            lines,
+            events: Events(events),
+        }
+    }
+
     fn answer(&self, target: &str) -> Answer {
         let path = target.split('?').next().unwrap_or(target);
         let query = query(target);
         let version = self.state.lock().version.to_string();
         let empty = value!({"metadata": {"resourceVersion": (version.as_str())}, "items": []});
         if query.contains_key("watch") {
-            let events = (path == "/api/v1/pods").then(|| self.events.subscribe());
-            return Answer {
-                code: 200,
-                body: Box::new(Events(events)),
+            let events = match path {
+                "/api/v1/pods" => Some(self.events.subscribe()),
+                "/api/v1/namespaces" => Some(self.changes.subscribe()),
+                _ => None,
             };
+            let body: Box<dyn Pieces> = match query.contains_key("sendInitialEvents") {
+                true => Box::new(self.stream(path, &version, events)),
+                false => Box::new(Events(events)),
+            };
+            return Answer { code: 200, body };
         }
         match path {
             "/readyz" => document(200, &value!("ok")),
@@ -147,18 +221,47 @@ impl Ghost {
                 Err(code) => document(*code, &value!({"message": "no"})),
             },
             "/api/v1/namespaces" => {
-                let uid = self.state.lock().uid.clone();
+                let items = Ghost::namespaces(&self.state.lock(), &query);
                 document(
                     200,
-                    &value!({"metadata": {"resourceVersion": version}, "items": [
-                    {"metadata": {"name": "kube-system", "uid": uid, "resourceVersion": "1"}},
-                    ]}),
+                    &value!({"metadata": {"resourceVersion": version}, "items": (Value::Array(items))}),
                 )
             }
             "/api/v1/pods" => document(200, &self.pods(&query)),
             _ => document(200, &empty),
         }
     }
+}
+
+/// The present state, and then the events of a watch.
+struct Stream {
+    /// The numbers of the pods that are left.
+    pods: std::ops::Range<usize>,
+    /// Other lines after them.
+    lines: Vec<Bytes>,
+    events: Events,
+}
+
+impl Pieces for Stream {
+    fn next(&mut self) -> BoxFuture<'_, Option<Result<Bytes, String>>> {
+        // Many objects come in one piece.
+        let some: Vec<usize> = self.pods.by_ref().take(500).collect();
+        let piece = match some.is_empty() {
+            false => some
+                .into_iter()
+                .flat_map(|number| line("ADDED", pod(number)))
+                .collect(),
+            true if !self.lines.is_empty() => self.lines.remove(0),
+            true => return self.events.next(),
+        };
+        Box::pin(std::future::ready(Some(Ok(piece))))
+    }
+}
+
+fn line(kind: &str, object: Value) -> Bytes {
+    let mut line = value!({"type": kind, "object": object}).to_json();
+    line.push(b'\n');
+    line.into()
 }
 
 /// The events of a watch, or silence.
@@ -173,6 +276,13 @@ impl Pieces for Events {
             }
         })
     }
+}
+
+fn namespace(name: &str, labelled: bool, version: u64) -> Value {
+    let label = if labelled { "yes" } else { "no" };
+    value!({"metadata": {
+        "name": name, "uid": (format!("uid-{name}")), "resourceVersion": (version.to_string()), "labels": {"sync": label},
+    }})
 }
 
 fn pod(number: usize) -> Value {

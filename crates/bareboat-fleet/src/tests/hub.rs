@@ -11,13 +11,13 @@ use bareboat::prelude::{ControlPlane as _, Profile, Settings};
 use bareboat_api::{Status, Value, value};
 use bareboat_controllers::Client;
 use bareboat_server::Server;
-use bareboat_shelf::{KindId, MemberId};
+use bareboat_shelf::{Engine, KindId, MemberId, Shelf};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -31,6 +31,8 @@ pub(super) struct Hub {
     pub(super) client: Client,
     pub(super) connections: Arc<AtomicUsize>,
     pub(super) leads: watch::Sender<bool>,
+    /// The term of a hub among others.
+    pub(super) term: Arc<AtomicU64>,
     ghosts: Arc<Mutex<HashMap<String, Arc<Ghost>>>>,
     dir: Arc<TempDir>,
     server: Server,
@@ -54,14 +56,55 @@ fn settings() -> FleetSettings {
 impl Hub {
     pub(super) async fn start() -> Hub {
         let dir = Arc::new(tempfile::tempdir().expect("a directory can be made"));
-        Hub::start_with(dir, Arc::default(), settings(), None).await
+        Hub::start_with(dir, Arc::default(), settings(), None, None, None).await
+    }
+
+    /// A hub that leads others, with a term.
+    pub(super) async fn start_among(term: u64) -> Hub {
+        let dir = Arc::new(tempfile::tempdir().expect("a directory can be made"));
+        Hub::start_with(dir, Arc::default(), settings(), None, Some(term), None).await
+    }
+
+    /// A hub with its objects in a database.
+    pub(super) async fn start_on(engine: Box<dyn Engine>) -> Hub {
+        let dir = Arc::new(tempfile::tempdir().expect("a directory can be made"));
+        Hub::start_with(dir, Arc::default(), settings(), None, None, Some(engine)).await
+    }
+
+    /// Another hub of the same store and the same members, with its objects in the same database.
+    pub(super) async fn beside(&self, engine: Box<dyn Engine>) -> Hub {
+        let store = Some(self.server.store().clone());
+        let (dir, ghosts) = (self.dir.clone(), self.ghosts.clone());
+        Hub::start_with(dir, ghosts, settings(), store, None, Some(engine)).await
+    }
+
+    /// Ends all tasks as a crash does. Nothing is given back.
+    pub(super) async fn die(&self) {
+        let running = self.fleet.parts.running.lock().take();
+        if let Some(mut running) = running {
+            running.status.1.abort();
+            running.tasks.abort_all();
+            while running.tasks.join_next().await.is_some() {}
+            // A transaction that has begun ends as a whole.
+            let _ = running.writing.await;
+        }
+    }
+
+    /// The names of the members that this hub syncs, and of those that it only shows.
+    pub(super) fn members(&self) -> (Vec<String>, Vec<String>) {
+        let states = self.parts().table.all();
+        let (remote, own): (Vec<_>, Vec<_>) = states.iter().partition(|state| state.is_remote());
+        let names = |states: Vec<&Arc<crate::members::state::MemberState>>| {
+            states.iter().map(|state| state.name.to_string()).collect()
+        };
+        (names(own), names(remote))
     }
 
     pub(super) async fn start_limited(change: impl FnOnce(&mut FleetSettings)) -> Hub {
         let dir = Arc::new(tempfile::tempdir().expect("a directory can be made"));
         let mut settings = settings();
         change(&mut settings);
-        Hub::start_with(dir, Arc::default(), settings, None).await
+        Hub::start_with(dir, Arc::default(), settings, None, None, None).await
     }
 
     async fn start_with(
@@ -69,6 +112,8 @@ impl Hub {
         ghosts: Arc<Mutex<HashMap<String, Arc<Ghost>>>>,
         mut settings: FleetSettings,
         store: Option<bareboat_storage::Store>,
+        term: Option<u64>,
+        engine: Option<Box<dyn Engine>>,
     ) -> Hub {
         settings.file = dir.path().join("fleet.db");
         let connections = Arc::new(AtomicUsize::new(0));
@@ -81,7 +126,12 @@ impl Hub {
             Ok(ghost as Arc<dyn MemberApi>)
         });
         let clock: Clock = Arc::new(|| jiff::Timestamp::now().as_millisecond());
-        let fleet = Fleet::open_with(settings, clock, connect).expect("a fleet can be opened");
+        let shelf = match engine {
+            Some(engine) => Shelf::over(engine, settings.shelf.clone()),
+            None => Shelf::open(&settings.file, settings.shelf.clone()),
+        };
+        let shelf = shelf.expect("a shelf can be opened");
+        let fleet = Fleet::over(settings, shelf, clock, connect);
         let mut builder = Server::builder();
         if let Some(store) = store {
             builder = builder.storage(store);
@@ -90,8 +140,18 @@ impl Hub {
         let builder = fleet.install(builder.control_plane_with(&plane));
         let server = builder.build().expect("a server can be built");
         let (leads, receiver) = watch::channel(true);
-        fleet.start(&server, receiver).await;
+        let peers = crate::Peers {
+            term: Arc::new(AtomicU64::new(term.unwrap_or(0))),
+            authorities: String::new(),
+            name: None,
+        };
+        let own = peers.term.clone();
+        match term {
+            Some(_) => fleet.start_among(&server, receiver, peers).await,
+            None => fleet.start(&server, receiver).await,
+        }
         Hub {
+            term: own,
             client: Client::new(server.clone()),
             fleet,
             connections,
@@ -109,18 +169,14 @@ impl Hub {
     /// Ends the hub as a crash does, and starts another on its data.
     pub(super) async fn crash(self) -> Hub {
         let store = self.server.store().clone();
-        let running = self.fleet.parts.running.lock().take();
-        if let Some(mut running) = running {
-            running.tasks.abort_all();
-            while running.tasks.join_next().await.is_some() {}
-            // A transaction that has begun ends as a whole.
-            let _ = running.writing.await;
-        }
+        self.die().await;
         Hub::start_with(
             self.dir.clone(),
             self.ghosts.clone(),
             settings(),
             Some(store),
+            None,
+            None,
         )
         .await
     }

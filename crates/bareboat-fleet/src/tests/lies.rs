@@ -24,6 +24,7 @@ where
     L: Fn(usize, Option<&str>) -> Answer + Send + Sync,
     W: Fn() -> Answer + Send + Sync,
 {
+    // It refuses to send the present state in watches.
     fn get<'a>(
         &'a self,
         target: &'a str,
@@ -33,6 +34,9 @@ where
         let asked = self.asked.fetch_add(1, Ordering::Relaxed);
         let query = query(target);
         let answer = match query.get("watch") {
+            Some(_) if query.contains_key("sendInitialEvents") => {
+                document(400, &value!({"message": "no"}))
+            }
             Some(_) => (self.watch)(),
             None => (self.list)(asked, query.get("continue").map(String::as_str)),
         };
@@ -227,4 +231,144 @@ async fn events_that_go_backwards_lead_to_a_list() {
     suffer(&mut rig, |_, _| page(&["a"], ""), backwards).await;
     assert!(rig.reports.lock().contains(&Report::Refilled));
     assert_eq!(rig.rows().len(), 1, "the event is not believed");
+}
+
+/// A member that sends the same stream whenever it is asked for the present state, and has one object in its lists.
+struct Streamer<S> {
+    stream: S,
+    lists: AtomicUsize,
+    streams: AtomicUsize,
+}
+
+impl<S: Fn() -> Answer + Send + Sync> MemberApi for Streamer<S> {
+    fn get<'a>(
+        &'a self,
+        target: &'a str,
+        _: &'a str,
+        _: Duration,
+    ) -> BoxFuture<'a, Result<Answer, MemberError>> {
+        let query = query(target);
+        let answer = match (
+            query.contains_key("watch"),
+            query.contains_key("sendInitialEvents"),
+        ) {
+            (_, true) => {
+                self.streams.fetch_add(1, Ordering::Relaxed);
+                (self.stream)()
+            }
+            (true, false) => stream(Silence),
+            (false, false) => {
+                self.lists.fetch_add(1, Ordering::Relaxed);
+                page(&["a"], "")
+            }
+        };
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+}
+
+/// Lines, and then nothing more.
+struct Then(Vec<Bytes>, bool);
+
+impl Pieces for Then {
+    fn next(&mut self) -> BoxFuture<'_, Option<Result<Bytes, String>>> {
+        match self.0.is_empty() {
+            false => {
+                let piece = self.0.remove(0);
+                Box::pin(std::future::ready(Some(Ok(piece))))
+            }
+            true if self.1 => Box::pin(std::future::ready(None)),
+            true => Box::pin(std::future::pending()),
+        }
+    }
+}
+
+fn added(name: &str) -> Bytes {
+    let object = value!({"metadata": {"name": name, "namespace": "default", "uid": (format!("u-{name}")), "resourceVersion": "5"}});
+    line(&value!({"type": "ADDED", "object": object}))
+}
+
+fn line(event: &Value) -> Bytes {
+    let mut line = event.to_json();
+    line.push(b'\n');
+    line.into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_whose_end_is_not_marked_is_listed() {
+    let bookmark =
+        line(&value!({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}}));
+    let wrong = line(
+        &value!({"type": "BOOKMARK", "object": {"metadata": {"annotations": {"k8s.io/initial-events-end": "true"}}}}),
+    );
+    let lies: [(Vec<Bytes>, bool); 5] = [
+        (vec![added("x")], false),
+        (vec![added("x")], true),
+        (vec![added("x"), bookmark], false),
+        (vec![added("x"), wrong], false),
+        (vec![Bytes::from_static(b"<html>\n")], true),
+    ];
+    for (number, (lines, ends)) in lies.into_iter().enumerate() {
+        let mut rig = Rig::new();
+        let api = Arc::new(Streamer {
+            stream: move || stream(Then(lines.clone(), ends)),
+            lists: AtomicUsize::new(0),
+            streams: AtomicUsize::new(0),
+        });
+        rig.start(api.clone());
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        rig.stop().await;
+        assert_eq!(api.streams.load(Ordering::Relaxed), 1, "{number}");
+        assert_eq!(api.lists.load(Ordering::Relaxed), 1, "{number}");
+        let names: Vec<String> = rig.rows().into_keys().map(|key| key.1).collect();
+        assert_eq!(names, ["a"], "{number}: what was not listed is removed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_without_an_end_is_an_error() {
+    let mut settings = FleetSettings::default();
+    settings.shelf.rows_per_member = 50;
+    let mut rig = Rig::with(settings);
+    let api = Arc::new(Streamer {
+        stream: || stream(Endless(added("x"))),
+        lists: AtomicUsize::new(0),
+        streams: AtomicUsize::new(0),
+    });
+    rig.start(api.clone());
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    rig.stop().await;
+    assert_eq!(
+        rig.last_failure().as_deref(),
+        Some("InvalidAnswer: the list has more than 50 objects")
+    );
+    assert_eq!(api.lists.load(Ordering::Relaxed), 0);
+    assert!(api.streams.load(Ordering::Relaxed) < 20, "there are pauses");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_that_drips_is_an_error() {
+    /// One object every nine seconds.
+    struct Drip(usize);
+    impl Pieces for Drip {
+        fn next(&mut self) -> BoxFuture<'_, Option<Result<Bytes, String>>> {
+            self.0 += 1;
+            let name = format!("n{}", self.0);
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_secs(9)).await;
+                Some(Ok(added(&name)))
+            })
+        }
+    }
+    let mut rig = Rig::with(FleetSettings::default());
+    rig.start(Arc::new(Streamer {
+        stream: || stream(Drip(0)),
+        lists: AtomicUsize::new(0),
+        streams: AtomicUsize::new(0),
+    }));
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    rig.stop().await;
+    assert_eq!(
+        rig.last_failure().as_deref(),
+        Some("Unreachable: the member sends its objects too slowly")
+    );
 }

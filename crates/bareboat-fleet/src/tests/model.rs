@@ -5,7 +5,7 @@ use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Value, value};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -24,8 +24,21 @@ struct History {
     born: u64,
 }
 
+/// What a member does when it is asked for the present state in a watch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Speech {
+    /// It sends it, and marks its end.
+    #[default]
+    Streams,
+    /// It refuses the parameters.
+    Refuses,
+    /// It does not know the parameters: the end is not marked.
+    Ignores,
+}
+
 #[derive(Default)]
 struct Inner {
+    speech: Speech,
     now: History,
     /// Versions up to this one cannot be watched from.
     compacted: u64,
@@ -35,6 +48,7 @@ struct Inner {
     epoch: u64,
     failures: u32,
     lists: usize,
+    streams: usize,
     watches: usize,
 }
 
@@ -50,8 +64,13 @@ pub(super) struct Backup(History);
 
 impl Model {
     pub(super) fn new() -> Arc<Model> {
+        Model::speaking(Speech::Refuses)
+    }
+
+    pub(super) fn speaking(speech: Speech) -> Arc<Model> {
         let model = Model::default();
         model.inner.lock().now.version = 10;
+        model.inner.lock().speech = speech;
         Arc::new(model)
     }
 
@@ -140,6 +159,11 @@ impl Model {
     pub(super) fn counts(&self) -> (usize, usize) {
         let inner = self.inner.lock();
         (inner.lists, inner.watches)
+    }
+
+    /// How often the present state was asked for in a watch.
+    pub(super) fn streams(&self) -> usize {
+        self.inner.lock().streams
     }
 
     fn list(&self, query: &HashMap<String, String>) -> Result<Value, MemberError> {
@@ -232,9 +256,17 @@ fn expired() -> Value {
     value!({"type": "ERROR", "object": {"code": 410, "reason": "Expired"}})
 }
 
+/// The part of a watch that brings the present state.
+struct State {
+    objects: VecDeque<Value>,
+    marks_end: bool,
+}
+
 /// A watch from a version on.
 struct Watch {
     model: Arc<Model>,
+    /// What is left of the present state.
+    state: Option<State>,
     at: u64,
     epoch: u64,
     bookmark: u64,
@@ -259,10 +291,24 @@ impl Watch {
             .log
             .iter()
             .find(|(version, ..)| *version > self.at);
+        let first = self
+            .state
+            .as_mut()
+            .and_then(|state| state.objects.pop_front());
         let event = match event {
+            _ if first.is_some() => {
+                value!({"type": "ADDED", "object": (first.unwrap_or_default())})
+            }
             Some((version, kind, key, known)) => {
                 self.at = *version;
                 value!({"type": (*kind), "object": (object(key, known))})
+            }
+            // What happened meanwhile comes before the end of the state.
+            None if self.state.take().is_some_and(|state| state.marks_end) => {
+                self.bookmark = inner.now.version;
+                let version = inner.now.version.to_string();
+                let end = value!({"k8s.io/initial-events-end": "true"});
+                value!({"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version, "annotations": end}}})
             }
             None if inner.now.version > self.at.max(self.bookmark) => {
                 self.bookmark = inner.now.version;
@@ -306,6 +352,33 @@ impl Pieces for Watch {
 /// The model, as the sync sees it.
 pub(super) struct ModelApi(pub(super) Arc<Model>);
 
+impl ModelApi {
+    /// Answers a watch that asks for the present state.
+    fn stream(&self, inner: &mut Inner) -> Answer {
+        inner.streams += 1;
+        if inner.speech == Speech::Refuses {
+            let message = "sendInitialEvents: Forbidden";
+            return document(422, &value!({"message": message}));
+        }
+        let objects = inner.now.objects.iter();
+        let version = inner.now.version;
+        Answer {
+            code: 200,
+            body: Box::new(Watch {
+                model: self.0.clone(),
+                state: Some(State {
+                    objects: objects.map(|(key, known)| object(key, known)).collect(),
+                    marks_end: inner.speech == Speech::Streams,
+                }),
+                at: version,
+                epoch: inner.epoch,
+                bookmark: version,
+                rest: None,
+            }),
+        }
+    }
+}
+
 impl MemberApi for ModelApi {
     fn get<'a>(
         &'a self,
@@ -331,8 +404,11 @@ impl MemberApi for ModelApi {
                     Err(error) => Err(error),
                 };
             }
-            let version: u64 = query["resourceVersion"].parse().expect("a version of ours");
             let inner = &mut *self.0.inner.lock();
+            if query.contains_key("sendInitialEvents") {
+                return Ok(self.stream(inner));
+            }
+            let version: u64 = query["resourceVersion"].parse().expect("a version of ours");
             inner.watches += 1;
             if version < inner.compacted {
                 let mut line = expired().to_json();
@@ -346,6 +422,7 @@ impl MemberApi for ModelApi {
                 code: 200,
                 body: Box::new(Watch {
                     model: self.0.clone(),
+                    state: None,
                     at: version,
                     epoch: inner.epoch,
                     bookmark: version,

@@ -6,11 +6,12 @@ use crate::discovery::ApiResource;
 use crate::members::session::identify;
 use crate::settings::FleetSettings;
 use crate::sync::writer::{Clock, Writer};
-use crate::sync::{Redaction, Report, TypeSync};
+use crate::sync::{Redaction, Report, Streaming, TypeSync};
 use bareboat_shelf::{KindId, KindInfo, MemberId, Query, Settings, Shelf};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -26,6 +27,7 @@ pub(super) struct Rig {
     task: Option<JoinHandle<()>>,
     pub(super) settings: FleetSettings,
     pub(super) reports: Arc<Mutex<Vec<Report>>>,
+    pub(super) streaming: Arc<Streaming>,
 }
 
 fn open(dir: &TempDir, settings: &FleetSettings) -> Arc<Shelf> {
@@ -33,9 +35,9 @@ fn open(dir: &TempDir, settings: &FleetSettings) -> Arc<Shelf> {
     Arc::new(shelf.expect("a shelf can be opened"))
 }
 
-fn start_writer(shelf: &Arc<Shelf>) -> (Writer, JoinHandle<()>) {
+fn start_writer(shelf: &Arc<Shelf>, settings: &FleetSettings) -> (Writer, JoinHandle<()>) {
     let clock: Clock = Arc::new(|| 1_000_000);
-    let (writer, writing) = Writer::new(shelf.clone(), clock);
+    let (writer, writing) = Writer::new(shelf.clone(), clock, settings.bookmark_interval);
     (writer, tokio::spawn(writing))
 }
 
@@ -63,7 +65,7 @@ impl Rig {
             namespaced: true,
         });
         let kind = kind.expect("a kind can be added");
-        let (writer, writing) = start_writer(&shelf);
+        let (writer, writing) = start_writer(&shelf, &settings);
         Rig {
             dir,
             shelf,
@@ -74,6 +76,7 @@ impl Rig {
             task: None,
             settings,
             reports: Arc::default(),
+            streaming: Arc::new(Streaming::new(true)),
         }
     }
 
@@ -106,6 +109,7 @@ impl Rig {
             redaction: Redaction::None,
             writer: self.writer.clone(),
             refills: Arc::new(Semaphore::new(1)),
+            streaming: self.streaming.clone(),
             settings: Arc::new(self.settings.clone()),
             report: Arc::new(move |report| reports.lock().push(report)),
             mark: "v1".to_owned(),
@@ -139,7 +143,15 @@ impl Rig {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         self.shelf = open(&self.dir, &self.settings);
-        (self.writer, self.writing) = start_writer(&self.shelf);
+        (self.writer, self.writing) = start_writer(&self.shelf, &self.settings);
+    }
+
+    /// Ends the writer in order, and starts another.
+    pub(super) async fn end(&mut self) {
+        let (writer, writing) = start_writer(&self.shelf, &self.settings);
+        drop(std::mem::replace(&mut self.writer, writer));
+        let ended = std::mem::replace(&mut self.writing, writing);
+        ended.await.expect("the writer ends");
     }
 
     /// Returns the rows of the member.
@@ -175,6 +187,11 @@ impl Rig {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         assert_eq!(self.rows(), model.objects());
+    }
+
+    /// How many transactions with versions there were.
+    pub(super) fn transactions(&self) -> u64 {
+        self.writer.transactions.load(Ordering::Relaxed)
     }
 
     pub(super) fn last_failure(&self) -> Option<String> {

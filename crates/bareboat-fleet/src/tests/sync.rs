@@ -1,6 +1,6 @@
 //! The shelf follows a member through every interleaving of events, crashes, lost connections, compactions and restores.
 
-use super::model::Model;
+use super::model::{Model, Speech};
 use super::rig::Rig;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -95,6 +95,101 @@ async fn the_version_of_bookmarks_is_saved_now_and_then() {
     assert_eq!(model.counts().0, 1, "the type was listed again");
 }
 
+#[tokio::test(start_paused = true)]
+async fn bookmarks_are_written_once_a_minute_or_with_changes() {
+    let model = Model::new();
+    model.put("a", 1);
+    let mut rig = Rig::new();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    let before = rig.transactions();
+    // Almost ten minutes with a bookmark every second.
+    for _ in 0..590 {
+        model.pass();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let idle = rig.transactions() - before;
+    assert!((9..=11).contains(&idle), "{idle}");
+    // A change carries the version with it.
+    let before = rig.transactions();
+    for content in 0..5 {
+        model.pass();
+        model.put("a", content);
+        rig.settled(&model).await;
+    }
+    assert_eq!(rig.transactions() - before, 5);
+    // What was noted is written when the writer ends.
+    model.pass();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let passed = model.version();
+    rig.stop().await;
+    rig.end().await;
+    model.compact();
+    assert_eq!(model.version(), passed);
+    rig.follow(&model);
+    rig.settled(&model).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(model.counts().0, 1, "the type was listed again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_present_state_comes_in_the_watch_that_goes_on() {
+    let model = Model::speaking(Speech::Streams);
+    for name in ["a", "b", "c", "d", "e"] {
+        model.put(name, 1);
+    }
+    let mut rig = Rig::new();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    model.put("a", 2);
+    model.delete("b");
+    rig.settled(&model).await;
+    // Neither a list nor a second watch.
+    assert_eq!((model.streams(), model.counts()), (1, (0, 0)));
+    // The version of the end was saved, and the watch resumes after a crash.
+    rig.crash().await;
+    model.delete("c");
+    rig.follow(&model);
+    rig.settled(&model).await;
+    assert_eq!((model.streams(), model.counts()), (1, (0, 1)));
+    // After a compaction the state comes again, and only differences are written.
+    rig.stop().await;
+    let before = rig.shelf.visible();
+    model.delete("d");
+    model.put("e", 2);
+    model.compact();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    assert_eq!(model.streams(), 2);
+    assert_eq!(model.counts().0, 0);
+    assert_eq!(rig.shelf.visible() - before, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_that_do_not_send_the_present_state_are_listed() {
+    for speech in [Speech::Refuses, Speech::Ignores] {
+        let model = Model::speaking(speech);
+        for name in ["a", "b", "c", "d", "e"] {
+            model.put(name, 1);
+        }
+        let mut rig = Rig::new();
+        rig.follow(&model);
+        rig.settled(&model).await;
+        // A member without the bookmark is silent for a while first.
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!((model.streams(), model.counts()), (1, (1, 1)), "{speech:?}");
+        // It is not tried again.
+        rig.stop().await;
+        model.put("f", 1);
+        model.compact();
+        rig.follow(&model);
+        rig.settled(&model).await;
+        assert_eq!(model.streams(), 1, "{speech:?}");
+        assert_eq!(model.counts().0, 2, "{speech:?}");
+    }
+}
+
 /// What happens to the member, to the connection or to the hub.
 #[derive(Clone, Debug)]
 enum Step {
@@ -126,8 +221,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..40)
 }
 
-async fn run(steps: &[Step]) {
-    let model = Model::new();
+async fn run(steps: &[Step], speech: Speech) {
+    let model = Model::speaking(speech);
     let mut rig = Rig::new();
     // Refills are not rationed here: every restore needs one.
     rig.settings.refill_interval = Duration::from_secs(1);
@@ -165,12 +260,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_shelf_ends_as_the_member_is(steps in steps()) {
+    fn the_shelf_ends_as_the_member_is(
+        steps in steps(),
+        speech in prop_oneof![3 => Just(Speech::Streams), 1 => Just(Speech::Refuses), 1 => Just(Speech::Ignores)],
+    ) {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()
             .expect("a runtime can be made");
-        runtime.block_on(run(&steps));
+        runtime.block_on(run(&steps, speech));
     }
 }

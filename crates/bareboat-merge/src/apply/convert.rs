@@ -21,6 +21,38 @@ pub enum ConvertError {
 ///
 /// Called only when some manager used another version than the request. An object that already has
 /// the version must be returned unchanged.
+///
+/// ```
+/// use bareboat_api::{Value, value};
+/// use bareboat_merge::apply::{ConvertError, Converter};
+///
+/// /// `v2` calls `sails` `canvases`.
+/// struct Renamed;
+/// impl Converter for Renamed {
+///     fn convert(&self, object: &Value, to: &str) -> Result<Value, ConvertError> {
+///         let mut object = object.clone();
+///         let Some(map) = object.as_object_mut() else {
+///             return Err(ConvertError::Failed("it is not an object".to_owned()));
+///         };
+///         let (from, into) = match to {
+///             "v1" => ("canvases", "sails"),
+///             "v2" => ("sails", "canvases"),
+///             _ => return Err(ConvertError::UnknownVersion),
+///         };
+///         if let Some(value) = map.remove(from) {
+///             map.insert(into, value);
+///         }
+///         map.insert("apiVersion", Value::string(to));
+///         Ok(object)
+///     }
+/// }
+///
+/// let old = value!({"apiVersion": "v1", "sails": 2});
+/// let new = Renamed.convert(&old, "v2").expect("it has the field");
+/// assert_eq!(new, value!({"apiVersion": "v2", "canvases": 2}));
+/// assert_eq!(Renamed.convert(&new, "v2").expect("nothing to do"), new);
+/// assert!(Renamed.convert(&new, "v3").is_err());
+/// ```
 pub trait Converter {
     /// Converts the object to another version.
     fn convert(&self, object: &Value, to: &str) -> Result<Value, ConvertError>;

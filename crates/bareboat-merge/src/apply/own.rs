@@ -139,7 +139,7 @@ impl FieldManager<'_> {
             }
         }
         if !conflicts.is_empty() {
-            conflicts.sort_by(|(a, _), (b, _)| a.identity_order(b));
+            bareboat_api::sort_by(&mut conflicts, |(a, _), (b, _)| a.identity_order(b));
             return Err(ApplyError::Conflicts(Conflicts::new(
                 conflicts
                     .into_iter()

@@ -92,7 +92,7 @@ impl Server {
             kind: "Thing",
             versions: &versions,
             converter: &NoConversion,
-            empty: None,
+            empty: &|| None,
         };
         act(&fields, self.live.as_ref(), &now)
     }

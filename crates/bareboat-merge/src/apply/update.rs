@@ -71,8 +71,8 @@ impl FieldManager<'_> {
     /// Returns the fields of an object beyond those that every object of its kind has.
     pub(super) fn changes_from_empty(&self, object: &Value) -> Option<Changes> {
         let node = self.versions.type_of(self.api_version)?;
-        let nothing = Value::object();
-        let mut changes = typed::changes(self.empty.unwrap_or(&nothing), object, node);
+        let empty = (self.empty)().unwrap_or_else(Value::object);
+        let mut changes = typed::changes(&empty, object, node);
         // Missing fields were never set.
         changes.removed = Default::default();
         self.ignore_reset(&mut changes);

@@ -24,7 +24,7 @@ impl FieldSet {
 fn ordered(set: &Map) -> Vec<(Element, &str, &Map)> {
     let parsed = |(key, node)| Some((Element::parse(key).ok()??, key, node));
     let mut ordered: Vec<_> = children(set).filter_map(parsed).collect();
-    ordered.sort_by(|(a, ..), (b, ..)| a.order(b));
+    bareboat_api::sort_by(&mut ordered, |(a, ..), (b, ..)| a.order(b));
     ordered
 }
 

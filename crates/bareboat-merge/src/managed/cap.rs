@@ -25,7 +25,7 @@ pub(crate) fn cap_updates(managed: &mut Managed) {
     let mut oldest: Vec<usize> = (0..slots.len())
         .filter(|place| slots[*place].as_ref().is_some_and(is_update))
         .collect();
-    oldest.sort_by(|a, b| match (&slots[*a], &slots[*b]) {
+    bareboat_api::sort_by(&mut oldest, |a, b| match (&slots[*a], &slots[*b]) {
         (Some(a), Some(b)) => a.time.cmp(&b.time).then_with(|| a.identity_order(b)),
         _ => std::cmp::Ordering::Equal,
     });

@@ -1,5 +1,6 @@
 //! The times of entries: normalised, and kept when nothing else changes.
 
+use bareboat_api::time::Timestamp;
 use bareboat_api::{Map, Str, Value};
 
 /// Converts a time to UTC and whole seconds, the API's format.
@@ -7,9 +8,7 @@ pub(super) fn whole_seconds(text: &str) -> Option<Str> {
     if is_plain(text) {
         return Some(Str::new(text));
     }
-    let time: jiff::Timestamp = text.parse().ok()?;
-    let seconds = jiff::Timestamp::from_second(time.as_second()).ok()?;
-    Some(seconds.to_string().into())
+    Some(Timestamp::parse(text).ok()?.print_seconds().into())
 }
 
 /// Returns whether the text has the form `2006-01-02T15:04:05Z`.

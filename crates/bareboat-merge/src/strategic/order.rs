@@ -69,8 +69,11 @@ pub(super) fn arrange(merged: Vec<(Identity, Value)>, patch: &Ranks, server: &Ra
     let (mut wanted, mut kept): (Vec<_>, Vec<_>) = merged
         .into_iter()
         .partition(|(identity, _)| patch.get(identity).is_some());
-    wanted.sort_by_key(|(identity, _)| patch.get(identity));
-    kept.sort_by_key(|(identity, _)| server.get(identity).unwrap_or(usize::MAX));
+    bareboat_api::sort_by(&mut wanted, |(a, _), (b, _)| {
+        patch.get(a).cmp(&patch.get(b))
+    });
+    let place = |identity: &Identity| server.get(identity).unwrap_or(usize::MAX);
+    bareboat_api::sort_by(&mut kept, |(a, _), (b, _)| place(a).cmp(&place(b)));
 
     let mut arranged = Vec::with_capacity(wanted.len() + kept.len());
     let mut wanted = wanted.into_iter().peekable();

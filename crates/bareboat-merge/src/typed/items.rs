@@ -48,7 +48,7 @@ fn keyed(keys: &[ListKey], item: &Value) -> Result<Str, String> {
             names.join(" ")
         ));
     }
-    found.sort_unstable_by_key(|(name, _)| *name);
+    bareboat_api::sort_by(&mut found, |(a, _), (b, _)| a.cmp(b));
     Ok(keyed_key(found.into_iter()))
 }
 

@@ -4,23 +4,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bareboat_storage::{Expect, Store, StoreOptions, WatchError, WatchSpec, Write};
+use bareboat_storage::{
+    Backend, Expect, PageLimit, Stop, Store, StoreOptions, WatchError, WatchSpec, Write,
+};
 use bytes::Bytes;
 
 use super::{FRESH, RESOURCE, Shared, digits, number, object, open, open_with, run};
 use crate::plan;
 use crate::proxy::Proxy;
 
-/// Writes one key after another until `stop` is set; returns the last revision.
-async fn write_on(store: Store, stop: Arc<AtomicBool>) -> u64 {
+/// Writes one key after another until `stop` is set; returns the last revision, and how long each write took.
+async fn write_on(store: Store, stop: Arc<AtomicBool>) -> (u64, Vec<Duration>) {
     let resource = store.resource(RESOURCE);
-    let mut n = 0;
+    let (mut n, mut waits) = (0, Vec::new());
     while !stop.load(Ordering::Relaxed) {
         n += 1;
         let write = Write::create(&resource, format!("k{}", n % 20), object(n));
+        let start = Instant::now();
         store.commit(write.expecting(Expect::Any)).await.unwrap();
+        waits.push(start.elapsed());
     }
-    store.visible()
+    (store.visible(), waits)
 }
 
 /// A store whose reads are slow follows a log that is compacted all the time: its watchers miss no event, unless they
@@ -70,7 +74,7 @@ pub fn a_slow_tail_misses_nothing_while_history_is_compacted(database: &dyn Shar
             }
         }
         stop.store(true, Ordering::Relaxed);
-        let end = writing.await.unwrap();
+        let (end, _) = writing.await.unwrap();
         println!("{events} events, {expired} times expired");
         assert!(events > 20, "{events}");
         assert!(reader.freshen(FRESH).await.unwrap());
@@ -130,14 +134,24 @@ pub fn stores_compact_at_the_same_time(database: &dyn Shared) {
             task.await.unwrap();
         }
         stop.store(true, Ordering::Relaxed);
+        let mut waits = Vec::new();
         for task in writing {
-            task.await.unwrap();
+            waits.extend(task.await.unwrap().1);
         }
+        waits.sort();
+        let (median, most) = (waits[waits.len() / 2], waits[waits.len() * 99 / 100]);
+        println!(
+            "{} writes beside compactions: {median:?} at the median, {most:?} for 99 of 100",
+            waits.len()
+        );
+        let bound = plan::bound(Duration::from_secs(10), Duration::from_millis(50));
+        assert!(most < bound, "{most:?}");
         for store in &stores {
             assert!(store.freshen(FRESH).await.unwrap());
             assert_eq!(store.resource(RESOURCE).len(), 20);
             same_objects(&stores[0], store);
         }
+        all_above_the_floor(&*database.open(&database.url(database.port(), "compacting")));
         // What a new store reads.
         let again = open(database, database.port(), "compacting");
         same_objects(&stores[0], &again);
@@ -147,6 +161,25 @@ pub fn stores_compact_at_the_same_time(database: &dyn Shared) {
             store.close().await;
         }
     });
+}
+
+/// Checks that the log has every revision above its floor.
+fn all_above_the_floor(log: &dyn Backend) {
+    let end = log.mark().unwrap().last;
+    let floor = log.compacted();
+    let limit = PageLimit {
+        changes: usize::MAX,
+        bytes: usize::MAX,
+    };
+    let page = log.read_since(None, floor, end, limit, &Stop::default());
+    let changes = page.unwrap().changes;
+    let revisions = changes.iter().map(|change| change.record.revision);
+    assert!(revisions.eq(floor + 1..=end), "between {floor} and {end}");
+    for change in changes {
+        // The record before is needed as long as its successor is above the floor.
+        let before = change.previous.map_or(0, |record| record.revision);
+        assert_eq!(before, change.record.prev);
+    }
 }
 
 /// How many times the bytes of objects and history a store may take.
@@ -162,6 +195,7 @@ const CLEAN: Duration = Duration::from_millis(100);
 ///
 /// A day has 17 million updates of 10,000 objects, of which the last ten minutes are kept.
 pub fn a_day_of_updates_stays_small(database: &dyn Shared) {
+    database.prepare_day();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         if plan::torture().is_none() {
@@ -188,7 +222,7 @@ impl Drop for Ends<'_> {
 }
 
 async fn day(database: &dyn Shared) {
-    let updates = plan::count(database.short_day(), 17_280_000);
+    let updates = plan::count(200_000, 17_280_000);
     // Ten minutes of a day.
     let kept = updates / 144;
     let start = Instant::now();

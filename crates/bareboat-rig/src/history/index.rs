@@ -39,7 +39,7 @@ impl<'a> Index<'a> {
             epoch: history
                 .epochs
                 .first()
-                .map(|epoch| (epoch.at, history.first_seen(epoch.at))),
+                .map(|epoch| (epoch.at, history.first_seen(epoch.at, None))),
             last: history
                 .rows
                 .last()
@@ -169,15 +169,29 @@ impl History {
             .any(|epoch| revision > epoch.from && revision < epoch.at)
     }
 
-    /// Returns whether an operation began before any client had seen the first epoch.
+    /// Returns whether an operation began before any client had seen the first epoch. A read that may be old is answered by
+    /// its server alone, which may learn of an epoch later than others.
     pub(super) fn is_before_epoch(&self, operation: &Operation) -> bool {
         let first = self.epochs.first().map_or(u64::MAX, |epoch| epoch.at);
-        operation.begun < self.first_seen(first)
+        let old = matches!(
+            operation.request,
+            Request::Get {
+                consistent: false,
+                ..
+            } | Request::List {
+                consistent: false,
+                ..
+            }
+        );
+        let from = old.then_some(operation.server);
+        operation.begun < self.first_seen(first, from)
     }
 
-    /// Returns when a client first got an answer with at least a revision.
-    fn first_seen(&self, revision: u64) -> u64 {
-        let answers = self.operations.iter().filter(|one| match &one.outcome {
+    /// Returns when a client first got an answer with at least a revision, from one server or from any.
+    fn first_seen(&self, revision: u64, from: Option<usize>) -> u64 {
+        let asked = |one: &&Operation| from.is_none_or(|server| one.server == server);
+        let answers = self.operations.iter().filter(asked);
+        let answers = answers.filter(|one| match &one.outcome {
             Outcome::Written(Some(found))
             | Outcome::Listed {
                 revision: found, ..

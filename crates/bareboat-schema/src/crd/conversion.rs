@@ -3,7 +3,7 @@
 //! Errors have the paths of upstream's internal form: `spec.conversion.webhookClientConfig` instead
 //! of `spec.conversion.webhook.clientConfig`.
 
-use super::client;
+use crate::client;
 use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, names};
 
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];

@@ -75,7 +75,7 @@ impl Conversions {
     pub fn of(crd: &Value, cache: &SchemaCache) -> Option<Arc<Conversions>> {
         let text = declaration(crd)?;
         let id = identity(crd, text);
-        Some(cache.conversions(id, || Conversions::read(crd, text, cache)))
+        Some(cache.shared(id, || Conversions::read(crd, text, cache)))
     }
 
     fn read(crd: &Value, text: &str, cache: &SchemaCache) -> Conversions {

@@ -1,8 +1,7 @@
 //! Formats of addresses: hosts, networks, mail, URIs.
 
-use regex::Regex;
+use super::letters::{is_letter, is_letter_or_symbol};
 use std::net::Ipv6Addr;
-use std::sync::LazyLock;
 
 /// Returns whether a text is an absolute URI or an absolute path, as in an HTTP request line.
 pub(super) fn is_request_uri(text: &str) -> bool {
@@ -205,20 +204,11 @@ fn is_top_level(label: &str) -> bool {
     (2..=63).contains(&count)
         && label
             .chars()
-            .all(|character| character.is_ascii_alphabetic() || in_class(&LETTER, character))
+            .all(|character| character.is_ascii_alphabetic() || is_letter(character))
 }
-
-static LETTER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\p{L}$").expect("a class of one letter"));
-static LETTER_OR_SYMBOL: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^[\p{L}\p{S}]$").expect("a class of one character"));
 
 fn is_host_character(character: char) -> bool {
-    character.is_ascii_alphanumeric() || in_class(&LETTER_OR_SYMBOL, character)
-}
-
-fn in_class(class: &Regex, character: char) -> bool {
-    class.is_match(character.encode_utf8(&mut [0; 4]))
+    character.is_ascii_alphanumeric() || is_letter_or_symbol(character)
 }
 
 /// Returns whether a text is four decimal bytes, or an IPv6 address that ends in them; leading

@@ -1,8 +1,5 @@
 //! Formats of identifiers, colours, dates and durations.
 
-use regex::Regex;
-use std::sync::LazyLock;
-
 pub(super) fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
@@ -71,15 +68,8 @@ pub(super) fn is_isbn13(text: &str) -> bool {
 }
 
 pub(super) fn is_credit_card(text: &str) -> bool {
-    static CARD: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(concat!(
-            "^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|",
-            "3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11})$"
-        ))
-        .expect("a pattern of digits")
-    });
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-    if !CARD.is_match(&digits) {
+    if !is_card_number(digits.as_bytes()) {
         return false;
     }
     let sum: u32 = digits
@@ -95,6 +85,20 @@ pub(super) fn is_credit_card(text: &str) -> bool {
         )
         .sum();
     sum.is_multiple_of(10)
+}
+
+/// Returns whether the first digits are those of an issuer, and there are as many as its cards have.
+fn is_card_number(digits: &[u8]) -> bool {
+    match digits {
+        [b'4', ..] => matches!(digits.len(), 13 | 16),
+        [b'5', b'1'..=b'5', ..] => digits.len() == 16,
+        [b'6', b'0', b'1', b'1', ..] | [b'6', b'5', ..] => digits.len() == 16,
+        [b'3', b'4' | b'7', ..] => digits.len() == 15,
+        [b'3', b'0', b'0'..=b'5', ..] | [b'3', b'6' | b'8', ..] => digits.len() == 14,
+        [b'2', b'1', b'3', b'1', ..] | [b'1', b'8', b'0', b'0', ..] => digits.len() == 15,
+        [b'3', b'5', ..] => digits.len() == 16,
+        _ => false,
+    }
 }
 
 pub(super) fn is_ssn(text: &str) -> bool {
@@ -166,37 +170,74 @@ pub(super) fn is_date(text: &str) -> bool {
 }
 
 pub(super) fn is_date_time(text: &str) -> bool {
-    static TIME: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new("^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
-            .expect("a pattern of a time")
-    });
     let lower = text.to_lowercase();
     let Some((date, rest)) = lower.split_once('t') else {
         return false;
     };
     let time = rest.split('t').next().unwrap_or("");
-    is_date(date)
-        && TIME
-            .captures(time)
-            .is_some_and(|parts| &parts[1] <= "23" && &parts[2] <= "59" && &parts[3] <= "59")
+    is_date(date) && is_time(time)
+}
+
+/// Returns whether a text is `HH:MM:SS`, perhaps with a fraction, and a zone: `z` or an offset. Any one character may stand before
+/// the fraction, as upstream.
+fn is_time(text: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let two = |part: Option<&str>| part.is_some_and(|part| part.len() == 2 && digits(part));
+    let pair = |part: &str| part.get(2..3) == Some(":") && two(part.get(..2)) && two(part.get(3..));
+    let Some((clock, rest)) = text.split_at_checked(8) else {
+        return false;
+    };
+    let shaped =
+        clock.get(2..3) == Some(":") && two(clock.get(..2)) && clock.get(3..).is_some_and(pair);
+    if !shaped || &clock[..2] > "23" || &clock[3..5] > "59" || &clock[6..] > "59" {
+        return false;
+    }
+    let before_zone = match rest.strip_suffix('z') {
+        Some(before) => Some(before),
+        None => rest.len().checked_sub(6).and_then(|at| {
+            let (before, zone) = rest.split_at_checked(at)?;
+            zone.strip_prefix(['+', '-'])
+                .is_some_and(pair)
+                .then_some(before)
+        }),
+    };
+    let Some(fraction) = before_zone else {
+        return false;
+    };
+    let mut characters = fraction.chars();
+    match characters.next() {
+        None => true,
+        Some(separator) => separator != '\n' && digits(characters.as_str()),
+    }
 }
 
 /// Returns whether a text is a duration of Go (`1h30m`), or one in words such as `3 days`.
 pub(super) fn is_duration(text: &str) -> bool {
-    static WORDS: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new("([0-9]+)[\\t\\n\\x0c\\r ]*([A-Za-zµ]+)").expect("a pattern of number and unit")
-    });
     if is_go_duration(text) {
         return true;
     }
     let mut found = false;
-    for part in WORDS.captures_iter(text) {
-        if part[1].parse::<i64>().is_err() {
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (number, after) = split_while(&rest[start..], |c| c.is_ascii_digit());
+        let (_, after) = split_while(after, |c| matches!(c, '\t' | '\n' | '\x0c' | '\r' | ' '));
+        let (unit, after) = split_while(after, |c| c.is_ascii_alphabetic() || c == 'µ');
+        rest = after;
+        if unit.is_empty() {
+            continue;
+        }
+        if number.parse::<i64>().is_err() {
             return false;
         }
-        found |= is_unit(&part[2].to_lowercase());
+        found |= is_unit(&unit.to_lowercase());
     }
     found
+}
+
+/// Splits a text after its first characters of a kind.
+fn split_while(text: &str, of_kind: impl Fn(char) -> bool) -> (&str, &str) {
+    let end = text.find(|c: char| !of_kind(c)).unwrap_or(text.len());
+    text.split_at(end)
 }
 
 fn is_unit(unit: &str) -> bool {

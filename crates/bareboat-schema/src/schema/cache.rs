@@ -1,9 +1,9 @@
 //! Stores equal sub-schemas once, within a definition and across all definitions.
 
 use super::{Node, Schema, SchemaError, parse};
-use crate::crd::Conversions;
+use crate::rules::Pattern;
 use bareboat_api::Value;
-use bareboat_cel::GoPattern;
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -18,8 +18,9 @@ pub struct SchemaCache {
 #[derive(Default)]
 struct Shelves {
     nodes: HashMap<u128, Weak<Node>>,
-    patterns: HashMap<Box<str>, Weak<GoPattern>>,
-    conversions: HashMap<u128, Weak<Conversions>>,
+    patterns: HashMap<Box<str>, Weak<Pattern>>,
+    /// What definitions keep besides schemas, such as their conversions.
+    others: HashMap<u128, Weak<dyn Any + Send + Sync>>,
     /// The number of entries at which dead ones are removed.
     sweep_at: usize,
 }
@@ -57,34 +58,36 @@ impl SchemaCache {
     }
 
     /// Returns the pattern of that text; it is compiled at its first match.
-    pub(super) fn pattern(&self, source: &str) -> Arc<GoPattern> {
+    pub(super) fn pattern(&self, source: &str) -> Arc<Pattern> {
         let mut shelves = self.lock();
         if let Some(pattern) = shelves.patterns.get(source).and_then(Weak::upgrade) {
             return pattern;
         }
-        let pattern = Arc::new(GoPattern::new(source));
+        let pattern = Arc::new(Pattern::new(source));
         shelves
             .patterns
             .insert(source.into(), Arc::downgrade(&pattern));
         pattern
     }
 
-    /// Returns the conversions with that hash, and creates them if they are not in use.
-    pub(crate) fn conversions(
+    /// Returns what has that hash, and creates it if it is not in use.
+    #[cfg(feature = "expressions")]
+    pub(crate) fn shared<T: Send + Sync + 'static>(
         &self,
         id: u128,
-        make: impl FnOnce() -> Conversions,
-    ) -> Arc<Conversions> {
-        if let Some(known) = self.lock().conversions.get(&id).and_then(Weak::upgrade) {
+        make: impl FnOnce() -> T,
+    ) -> Arc<T> {
+        if let Some(known) = self.lock().other(id) {
             return known;
         }
-        // Creating them compiles schemas, so the lock must be free meanwhile.
+        // Creating it compiles schemas, so the lock must be free meanwhile.
         let made = Arc::new(make());
         let mut shelves = self.lock();
-        if let Some(known) = shelves.conversions.get(&id).and_then(Weak::upgrade) {
+        if let Some(known) = shelves.other(id) {
             return known;
         }
-        shelves.conversions.insert(id, Arc::downgrade(&made));
+        let kept: Arc<dyn Any + Send + Sync> = made.clone();
+        shelves.others.insert(id, Arc::downgrade(&kept));
         made
     }
 
@@ -112,10 +115,15 @@ impl SchemaCache {
 }
 
 impl Shelves {
+    #[cfg(feature = "expressions")]
+    fn other<T: Send + Sync + 'static>(&self, id: u128) -> Option<Arc<T>> {
+        self.others.get(&id)?.upgrade()?.downcast().ok()
+    }
+
     fn forget_unused(&mut self) {
         self.nodes.retain(|_, node| node.strong_count() > 0);
         self.patterns.retain(|_, held| held.strong_count() > 0);
-        self.conversions.retain(|_, held| held.strong_count() > 0);
+        self.others.retain(|_, held| held.strong_count() > 0);
         self.sweep_at = 2 * self.len();
         // After many entries were in use at once, most of the remaining memory is the table itself.
         if self.nodes.capacity() > 4 * self.nodes.len() {
@@ -125,7 +133,7 @@ impl Shelves {
     }
 
     fn len(&self) -> usize {
-        self.nodes.len() + self.patterns.len() + self.conversions.len()
+        self.nodes.len() + self.patterns.len() + self.others.len()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::{Additional, Checks, Flags, Kind, Node, SchemaCache, SchemaError};
 use crate::format::Format;
-use crate::rules::Rules;
+use crate::rules::{self, Rules};
 use bareboat_api::typing::{ListKey, ListType};
 use bareboat_api::value::MAX_DEPTH;
 use bareboat_api::{Map, Str, Value};
@@ -30,6 +30,9 @@ impl<'a> Parser<'a> {
     fn node(&self, map: &Map, depth: usize) -> Result<Arc<Node>, SchemaError> {
         if depth > MAX_DEPTH {
             return Err(SchemaError::TooDeep);
+        }
+        if let Some(part) = rules::unavailable(map) {
+            return Err(SchemaError::NeedsExpressions(part));
         }
         let mut digest = Sha256::new();
         let children = self.children(map, depth, &mut digest)?;
@@ -190,7 +193,8 @@ impl<'a> Parser<'a> {
             .map(Box::from)
             .collect();
         let mut required_order: Box<[u32]> = (0..required.len() as u32).collect();
-        required_order.sort_by_key(|at| &*required[*at as usize]);
+        let name = |at: &u32| &*required[*at as usize];
+        bareboat_api::sort_by(&mut required_order, |a, b| name(a).cmp(name(b)));
         let checks = Checks {
             format,
             maximum: number("maximum"),

@@ -1,7 +1,7 @@
 //! Admission of requests that store nothing: posted reviews, and connections to subresources.
 
 use super::chain::{mutate, validate};
-use super::pass::Ground;
+use super::ground::Ground;
 use crate::metrics::Step;
 use crate::request::ask::Ask;
 use crate::server::state::State;
@@ -63,13 +63,23 @@ impl Alone<'_> {
         let started = Instant::now();
         let mutated = mutate(&state.admission, &mut review, &ground).await;
         let measured = &state.metrics.admission;
-        measured.observe(Step::Admit, self.operation, mutated.is_err(), started);
+        measured.observe(
+            Step::Admit,
+            self.operation,
+            mutated.is_err(),
+            started.elapsed(),
+        );
         let result = match mutated {
             Err(status) => Err(status),
             Ok(_) => {
                 let started = Instant::now();
                 let validated = validate(&state.admission, &mut review, &ground).await;
-                measured.observe(Step::Validate, self.operation, validated.is_err(), started);
+                measured.observe(
+                    Step::Validate,
+                    self.operation,
+                    validated.is_err(),
+                    started.elapsed(),
+                );
                 validated
             }
         };

@@ -1,7 +1,7 @@
 //! The forms of an object: the versions in which it is served, and the groups that have the same objects.
 
+use super::ground::Ground;
 use super::matching::Place;
-use super::pass::Ground;
 use crate::kinds::catalog::Backing;
 use crate::kinds::stored_kind::StoredKind;
 use bareboat_api::admission::Review;
@@ -124,7 +124,7 @@ pub(super) fn forms_of(review: &Review<'_>, ground: &Ground<'_>) -> Vec<Form> {
     let own = Form::own(review, ground);
     let table = ground.state.catalog.table();
     let mut forms = Vec::new();
-    let groups = ground.state.admission.groups_of(review.kind);
+    let groups = ground.state.admission.stages.groups_of(review.kind);
     let others = groups.iter().filter(|group| **group != review.kind.group);
     let groups = std::iter::once(&review.kind.group).chain(others);
     for group in groups {

@@ -2,9 +2,26 @@
 
 use super::refresh::RemoteV2;
 use bareboat_api::{Map, Value};
+use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
 const REFERENCE: &str = "#/definitions/";
+
+/// Returns the hash of the merged document.
+pub(crate) fn hash_v2(own: String, remotes: &[RemoteV2]) -> String {
+    if remotes.is_empty() {
+        return own;
+    }
+    let mut digest = Sha256::new_with_prefix(&own);
+    for remote in remotes {
+        digest.update(&*remote.hash);
+        for root in &remote.roots {
+            digest.update(root);
+        }
+    }
+    let digest = digest.finalize();
+    digest.iter().map(|byte| format!("{byte:02X}")).collect()
+}
 
 /// Replaces the paths of group versions that other servers serve, and adds the definitions they need. A definition that differs from one of the
 /// same name gets another name.

@@ -308,6 +308,10 @@ pub(crate) async fn v2_documents(state: &Arc<State>) -> Vec<RemoteV2> {
 
 /// Returns the OpenAPI 3 document of a route in JSON, and its hash; `None` if the server has none.
 pub(crate) async fn document(state: &State, route: &Route) -> Result<Option<(Str, Bytes)>, Status> {
+    if !route.available {
+        let why = "the server of this version is not available";
+        return Err(Status::unavailable(why));
+    }
     let path = route.document_path();
     let backend = &route.backend;
     let (hash, only_v2) = {

@@ -30,11 +30,18 @@ impl Route {
         }
     }
 
+    /// Returns its group and version.
+    pub(crate) fn place(&self) -> (Str, Str) {
+        (self.group.clone(), self.version.clone())
+    }
+
     /// Returns its resources in the form of aggregated discovery, if the server is available and they are known.
     pub(crate) fn resources(&self) -> Option<Arc<[Value]>> {
-        if !self.available {
-            return None;
-        }
+        self.last_resources().filter(|_| self.available)
+    }
+
+    /// Returns the resources that it had when its discovery was last fetched.
+    pub(crate) fn last_resources(&self) -> Option<Arc<[Value]>> {
         self.backend.resources(&self.group, &self.version)
     }
 }

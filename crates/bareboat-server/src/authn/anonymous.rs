@@ -2,8 +2,8 @@
 
 use super::{Authenticator, BadCredentials, Evidence, anonymous};
 use arc_swap::ArcSwap;
+use bareboat_api::AnonymousRule;
 use bareboat_api::kind::{BoxFuture, User};
-use bareboat_auth::AnonymousRule;
 use http::header;
 use std::sync::Arc;
 

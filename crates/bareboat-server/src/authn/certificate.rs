@@ -5,16 +5,16 @@ use crate::revocation::Revocations;
 use arc_swap::ArcSwap;
 use bareboat_api::Str;
 use bareboat_api::kind::{BoxFuture, User};
+use bareboat_certificates::certificate::{Attribute, Certificate};
+use bareboat_certificates::der::{self, oid};
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use sha2::Digest as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use x509_parser::asn1_rs::Tag;
-use x509_parser::prelude::{AttributeTypeAndValue, FromDer, X509Certificate, X509Name};
 
-/// The OID of the subject attribute that holds a uid.
-const UID_OID: &str = "1.3.6.1.4.1.57683.2";
+/// The OID of the subject attribute that holds a uid, 1.3.6.1.4.1.57683.2.
+const UID_OID: &[u8] = &[0x2b, 0x06, 0x01, 0x04, 0x01, 0x83, 0xc2, 0x53, 0x02];
 
 /// Authenticates users by client certificates of a CA. The CA can be replaced while the server runs.
 #[derive(Clone)]
@@ -67,6 +67,14 @@ impl Authenticator for ClientCertificates {
         Box::pin(async move { self.check(evidence.peer).transpose() })
     }
 
+    fn authenticate_now(
+        &self,
+        evidence: &Evidence<'_>,
+    ) -> Option<Result<Option<Arc<User>>, BadCredentials>> {
+        let found = self.check(evidence.peer).transpose();
+        Some(found.map(|found| found.map(Arc::new)))
+    }
+
     fn of_connection(&self, peer: &Peer) -> Option<Result<User, BadCredentials>> {
         self.check(peer)
     }
@@ -114,46 +122,45 @@ fn judge(authn: &FirstOf, peer: &Peer) -> Judged {
     let found = authn.of_connection(peer);
     Judged {
         generation,
-        user: found.map(|found| found.map(|user| Arc::new(authenticated(user)))),
+        user: found.map(|found| found.map(|user| authenticated(Arc::new(user)))),
     }
 }
 
 /// Returns when the first of some certificates expires, in seconds since 1970. An unreadable one counts as expired.
 pub(super) fn end_of(certificates: &[CertificateDer<'_>]) -> i64 {
-    let ends = certificates.iter().map(|certificate| {
-        X509Certificate::from_der(certificate)
-            .map_or(0, |(_, parsed)| parsed.validity().not_after.timestamp())
-    });
+    let ends = certificates
+        .iter()
+        .map(|certificate| Certificate::parse(certificate).map_or(0, |parsed| parsed.not_after));
     ends.min().unwrap_or(i64::MAX)
 }
 
-fn parse<'c>(certificate: &'c CertificateDer<'_>) -> Result<X509Certificate<'c>, BadCredentials> {
-    X509Certificate::from_der(certificate)
-        .map(|(_, parsed)| parsed)
-        .map_err(|error| BadCredentials(format!("a client certificate does not parse: {error}")))
+fn parse<'c>(certificate: &'c CertificateDer<'_>) -> Result<Certificate<'c>, BadCredentials> {
+    Certificate::parse(certificate)
+        .ok_or_else(|| BadCredentials("a client certificate does not parse".to_owned()))
 }
 
 /// Returns the common name of a certificate. Of several, the last one is used, as in Go.
 pub(super) fn common_name(
     certificate: &CertificateDer<'_>,
 ) -> Result<Option<String>, BadCredentials> {
-    last_common_name(parse(certificate)?.subject())
+    last_common_name(&parse(certificate)?.subject)
 }
 
-fn last_common_name(subject: &X509Name<'_>) -> Result<Option<String>, BadCredentials> {
-    let name = subject.iter_common_name().last().map(text).transpose()?;
+fn last_common_name(subject: &[Attribute<'_>]) -> Result<Option<String>, BadCredentials> {
+    let mut names = subject.iter().filter(|it| it.oid == oid::COMMON_NAME);
+    let name = names.next_back().map(text).transpose()?;
     Ok(name.filter(|name| !name.is_empty()))
 }
 
 /// Returns the text of an attribute, whatever string type it has.
-fn text(attribute: &AttributeTypeAndValue<'_>) -> Result<String, BadCredentials> {
-    let value = attribute.attr_value();
-    let utf8 = || String::from_utf8(value.data.to_vec()).ok();
-    let text = match value.tag() {
-        Tag::Utf8String | Tag::PrintableString | Tag::Ia5String | Tag::NumericString => utf8(),
-        Tag::T61String => Some(value.data.iter().map(|byte| char::from(*byte)).collect()),
-        Tag::BmpString if value.data.len() % 2 == 0 => {
-            let units = value.data.chunks_exact(2);
+fn text(attribute: &Attribute<'_>) -> Result<String, BadCredentials> {
+    let value = attribute.value;
+    let utf8 = || String::from_utf8(value.to_vec()).ok();
+    let text = match attribute.tag {
+        der::UTF8_STRING | der::PRINTABLE_STRING | der::IA5_STRING | der::NUMERIC_STRING => utf8(),
+        der::TELETEX_STRING => Some(value.iter().map(|byte| char::from(*byte)).collect()),
+        der::BMP_STRING if value.len().is_multiple_of(2) => {
+            let units = value.chunks_exact(2);
             let units = units.map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
             String::from_utf16(&units.collect::<Vec<_>>()).ok()
         }
@@ -170,11 +177,12 @@ pub fn user_of_certificate(
     certificate: &CertificateDer<'_>,
 ) -> Result<Option<User>, BadCredentials> {
     let parsed = parse(certificate)?;
-    let subject = parsed.subject();
+    let subject = &parsed.subject;
     let Some(name) = last_common_name(subject)? else {
         return Ok(None);
     };
-    let groups: Result<Vec<String>, _> = subject.iter_organization().map(text).collect();
+    let organizations = subject.iter().filter(|it| it.oid == oid::ORGANIZATION);
+    let groups: Result<Vec<String>, _> = organizations.map(text).collect();
     let mut extra = std::collections::BTreeMap::new();
     let digest = sha2::Sha256::digest(certificate.as_ref());
     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -190,11 +198,9 @@ pub fn user_of_certificate(
     }))
 }
 
-fn uid(subject: &X509Name<'_>) -> Result<Str, BadCredentials> {
+fn uid(subject: &[Attribute<'_>]) -> Result<Str, BadCredentials> {
     let bad = |why: &str| BadCredentials(format!("a client certificate has {why}"));
-    let mut uids = subject
-        .iter_attributes()
-        .filter(|attribute| attribute.attr_type().to_id_string() == UID_OID);
+    let mut uids = subject.iter().filter(|it| it.oid == UID_OID);
     let Some(uid) = uids.next() else {
         return Ok(Str::default());
     };
@@ -228,6 +234,28 @@ HwYDVR0jBBgwFoAUhN550v9mqi4hPwJslE8TjRwNllswDwYDVR0TAQH/BAUwAwEB
 wZxuNwIgICQjYBpwjHuzMYJqduAhfkhv5SQwYF7kYDv535TyjRw=
 -----END CERTIFICATE-----
 ";
+
+    /// Names `CN=ann` with the uids `one` and `two`, for a hundred years.
+    const TWO_UIDS: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBajCCAQ8CFFNg27tbrd/8FhlnHcb41Uh09ZQuMAoGCCqGSM49BAMCMDYxDDAK
+BgNVBAMMA2FubjESMBAGCSsGAQQBg8JTAgwDb25lMRIwEAYJKwYBBAGDwlMCDAN0
+d28wIBcNMjYxMTE4MDY1MDQyWhgPMjEyNjEwMjUwNjUwNDJaMDYxDDAKBgNVBAMM
+A2FubjESMBAGCSsGAQQBg8JTAgwDb25lMRIwEAYJKwYBBAGDwlMCDAN0d28wWTAT
+BgcqhkjOPQIBBggqhkjOPQMBBwNCAATrnZFEk+R/+vwqfVMztE2zDXpiup3m/2re
+j58iS/I4dvGpyaMglwBqqLQN6I5PYcIFznI7jBATngO8I977LXOdMAoGCCqGSM49
+BAMCA0kAMEYCIQDD78zL3+8W39k6czM6iXTfmi9PZm6ekJRDd4QTSpSfuwIhAPFB
+qRqTqSNb3ua24qxmvyWqvT0ix7xqkU1QSYtFifor
+-----END CERTIFICATE-----
+";
+
+    #[test]
+    fn a_certificate_with_two_uids_is_refused() {
+        let certificate = CertificateDer::from_pem_slice(TWO_UIDS.as_bytes());
+        let refused = user_of_certificate(&certificate.expect("a certificate"));
+        let error = refused.expect_err("no user");
+        assert_eq!(error.to_string(), "a client certificate has several uids");
+    }
 
     #[test]
     fn of_two_common_names_the_last_one_counts() {

@@ -193,6 +193,16 @@ impl FrontProxy {
         }
     }
 
+    fn check(&self, evidence: &Evidence<'_>) -> Result<Option<User>, BadCredentials> {
+        match self.trust.load().name(evidence.peer) {
+            None => Ok(None),
+            Some(name) if self.names.load().contains(&name) => self.user(evidence.headers),
+            Some(name) => Err(BadCredentials(format!(
+                "a certificate of the front proxies' CA has the name {name:?}, which is not allowed"
+            ))),
+        }
+    }
+
     fn user(&self, headers: &HeaderMap) -> Result<Option<User>, BadCredentials> {
         let settings = &self.settings;
         let Some(name) = single(headers, &settings.username_headers)? else {
@@ -270,14 +280,14 @@ impl Authenticator for FrontProxy {
         &'a self,
         evidence: &'a Evidence<'a>,
     ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>> {
-        let found = match self.trust.load().name(evidence.peer) {
-            None => Ok(None),
-            Some(name) if self.names.load().contains(&name) => self.user(evidence.headers),
-            Some(name) => Err(BadCredentials(format!(
-                "a certificate of the front proxies' CA has the name {name:?}, which is not allowed"
-            ))),
-        };
-        Box::pin(std::future::ready(found))
+        Box::pin(std::future::ready(self.check(evidence)))
+    }
+
+    fn authenticate_now(
+        &self,
+        evidence: &Evidence<'_>,
+    ) -> Option<Result<Option<Arc<User>>, BadCredentials>> {
+        Some(self.check(evidence).map(|found| found.map(Arc::new)))
     }
 
     fn speaks_for_others(&self, peer: &Peer) -> bool {

@@ -48,7 +48,7 @@ pub(crate) async fn impersonate(
         };
         authz::also(authorizer, &user, &info).await?;
     }
-    Ok(Arc::new(complete(wanted)))
+    Ok(complete(wanted))
 }
 
 /// Returns the user that headers name; `None` if they are present but empty.
@@ -163,7 +163,7 @@ fn service_account(user: &str) -> Option<(&str, &str)> {
 }
 
 /// Adds the groups that every user of that kind has.
-fn complete(mut user: User) -> User {
+fn complete(mut user: User) -> Arc<User> {
     if let (Some((namespace, _)), true) = (service_account(&user.name), user.groups.is_empty()) {
         user.groups = vec![
             Str::const_new("system:serviceaccounts"),
@@ -172,9 +172,9 @@ fn complete(mut user: User) -> User {
     }
     if user.name == "system:anonymous" && !user.is_in("system:unauthenticated") {
         user.groups.push(Str::const_new("system:unauthenticated"));
-        return user;
+        return Arc::new(user);
     }
-    super::authenticated(user)
+    super::authenticated(Arc::new(user))
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl JwtIssuers {
         });
         self.current.store(Arc::new(Issuers {
             all: all.collect(),
-            secret: uuid::Uuid::new_v4().into_bytes(),
+            secret: crate::random::bytes(),
             accepted: Mutex::default(),
         }));
         if let Some(revocations) = self.revocations.get() {

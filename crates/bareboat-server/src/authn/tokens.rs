@@ -1,6 +1,6 @@
 //! Bearer tokens from a file: one `token,user,uid,"group1,group2"` per line.
 
-use super::{Authenticator, BadCredentials, Evidence, TokenUser};
+use super::{Authenticator, BadCredentials, Evidence, TokenUser, authenticated};
 use crate::revocation::Revocations;
 use arc_swap::ArcSwap;
 use bareboat_api::Str;
@@ -19,8 +19,17 @@ use std::sync::{Arc, OnceLock};
 pub struct StaticTokens(Arc<Shared>);
 
 struct Shared {
-    tokens: ArcSwap<HashMap<[u8; 32], User>>,
+    tokens: ArcSwap<Tokens>,
     revocations: OnceLock<Revocations>,
+}
+
+/// The tokens of a file.
+#[derive(Default)]
+struct Tokens {
+    /// The users by the digests of their tokens, in the group of all authenticated users.
+    users: HashMap<[u8; 32], Arc<User>>,
+    /// The length of the longest token. Tokens of service accounts are longer, and need no digest.
+    longest: usize,
 }
 
 bareboat_api::opaque_debug!(StaticTokens);
@@ -55,7 +64,7 @@ impl StaticTokens {
 
     /// Returns the number of tokens.
     pub fn len(&self) -> usize {
-        self.0.tokens.load().len()
+        self.0.tokens.load().users.len()
     }
 
     /// Returns whether there are no tokens.
@@ -63,13 +72,17 @@ impl StaticTokens {
         self.len() == 0
     }
 
-    fn find(&self, token: &str) -> Option<User> {
-        self.0.tokens.load().get(&digest(token)).cloned()
+    fn find(&self, token: &str) -> Option<Arc<User>> {
+        let tokens = self.0.tokens.load();
+        match token.len() <= tokens.longest {
+            true => tokens.users.get(&digest(token)).cloned(),
+            false => None,
+        }
     }
 }
 
-fn read(text: &str) -> Result<HashMap<[u8; 32], User>, TokenFileError> {
-    let mut tokens = HashMap::new();
+fn read(text: &str) -> Result<Tokens, TokenFileError> {
+    let mut tokens = Tokens::default();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -98,7 +111,9 @@ fn read(text: &str) -> Result<HashMap<[u8; 32], User>, TokenFileError> {
                 .collect(),
             ..User::default()
         };
-        if tokens.insert(digest(token), user).is_some() {
+        tokens.longest = tokens.longest.max(token.len());
+        let user = authenticated(Arc::new(user));
+        if tokens.users.insert(digest(token), user).is_some() {
             tracing::warn!(
                 line = index + 1,
                 "a token is in the token file twice; the last line counts"
@@ -139,14 +154,18 @@ impl Authenticator for StaticTokens {
         &'a self,
         evidence: &'a Evidence<'a>,
     ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>> {
-        let found = bearer(evidence.headers).map(|token| self.find(token));
-        Box::pin(async move {
-            match found {
-                None => Ok(None),
-                Some(Some(user)) => Ok(Some(user)),
-                Some(None) => Err(BadCredentials("an unknown bearer token".to_owned())),
-            }
-        })
+        let found = bearer(evidence.headers).and_then(|token| self.find(token));
+        Box::pin(std::future::ready(Ok(found.map(Arc::unwrap_or_clone))))
+    }
+
+    fn authenticate_now(
+        &self,
+        evidence: &Evidence<'_>,
+    ) -> Option<Result<Option<Arc<User>>, BadCredentials>> {
+        // Another method may know the token. If none does, the request is refused.
+        Some(Ok(
+            bearer(evidence.headers).and_then(|token| self.find(token))
+        ))
     }
 
     fn review_token<'a>(
@@ -156,7 +175,7 @@ impl Authenticator for StaticTokens {
         _objects: &'a dyn Lookup,
     ) -> BoxFuture<'a, Result<Option<TokenUser>, BadCredentials>> {
         let found = self.find(token).map(|user| TokenUser {
-            user,
+            user: Arc::unwrap_or_clone(user),
             audiences: None,
         });
         Box::pin(std::future::ready(Ok(found)))
@@ -165,7 +184,9 @@ impl Authenticator for StaticTokens {
 
 /// Returns the bearer token of a request.
 pub fn bearer(headers: &http::HeaderMap) -> Option<&str> {
-    let text = headers.get(http::header::AUTHORIZATION)?.to_str().ok()?;
+    let bytes = headers.get(http::header::AUTHORIZATION)?.as_bytes();
+    // The same as `to_str`, but not byte by byte: a header has no control characters.
+    let text = std::str::from_utf8(bytes).ok().filter(|it| it.is_ascii())?;
     let (scheme, token) = text.trim().split_once(' ')?;
     (scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty()).then(|| token.trim())
 }
@@ -180,7 +201,7 @@ mod tests {
             StaticTokens::parse("# people\ns3cret,ann,1,\"dev, ops\"\nt,bob,2\n").expect("valid");
         let ann = tokens.find("s3cret").expect("ann has a token");
         assert_eq!(ann.name, "ann");
-        assert_eq!(ann.groups, ["dev", "ops"]);
+        assert_eq!(ann.groups, ["dev", "ops", "system:authenticated"]);
         assert_eq!(tokens.len(), 2);
         tokens.replace("t,bob,2\n").expect("valid");
         assert_eq!((tokens.len(), tokens.find("s3cret")), (1, None));

@@ -3,7 +3,8 @@
 //! Successes are cached for a while under a keyed digest of the token; failures are not.
 
 use super::{Authenticator, BadCredentials, Evidence, TokenUser, bearer};
-use crate::outbound::{RemoteApi, could_not_review};
+use crate::outbound::RemoteApi;
+use crate::revocation::could_not_review;
 use ahash::{HashMap, HashMapExt as _};
 use bareboat_api::admission::Lookup;
 use bareboat_api::kind::{BoxFuture, User};
@@ -81,7 +82,7 @@ impl WebhookTokens {
             version: ReviewVersion::V1,
             ttl: Duration::from_secs(120),
             audiences: audiences.iter().map(Str::new).collect(),
-            secret: uuid::Uuid::new_v4().into_bytes(),
+            secret: crate::random::bytes(),
             known: Mutex::new(HashMap::new()),
             places: Semaphore::new(AT_ONCE),
         }

@@ -3,7 +3,8 @@
 //! Answers are cached for a while under a digest of the whole review.
 
 use super::{Attributes, Authorizer, Decision, review};
-use crate::outbound::{RemoteApi, could_not_review};
+use crate::outbound::RemoteApi;
+use crate::revocation::could_not_review;
 use ahash::HashMap;
 use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Value, value};

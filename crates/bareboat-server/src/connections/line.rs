@@ -4,6 +4,8 @@
 //! small share; bytes beyond it also count against a limit of the whole server. While a connection is over its limit,
 //! its bodies make no more bytes and its next requests wait.
 
+mod turns;
+
 use super::Connections;
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
@@ -44,12 +46,6 @@ pub(crate) enum Close {
     Now,
 }
 
-/// Bytes that the socket takes in one poll on a worker. For more, the connection moves to the threads for large work.
-/// Bytes of requests do not count: if bodies were read faster than they are decoded, they would take more memory.
-const ON_WORKER: usize = 64 << 10;
-/// Bytes that the socket takes in one poll on such a thread. Then it is another connection's turn.
-const ON_THREAD: usize = 256 << 10;
-
 const OPEN: u8 = 0;
 const SOON: u8 = 1;
 const NOW: u8 = 2;
@@ -82,6 +78,8 @@ pub(crate) struct Line {
     large: AtomicU32,
     /// How many bytes the socket may still move in this poll.
     left: AtomicUsize,
+    /// How many bytes the socket may still read in this poll.
+    readable: AtomicUsize,
     on_worker: AtomicBool,
     closing: AtomicU8,
     linger: AtomicBool,
@@ -112,6 +110,7 @@ impl Line {
             head: AtomicUsize::new(0),
             large: AtomicU32::new(0),
             left: AtomicUsize::new(usize::MAX),
+            readable: AtomicUsize::new(usize::MAX),
             on_worker: AtomicBool::new(false),
             closing: AtomicU8::new(OPEN),
             linger: AtomicBool::new(false),
@@ -266,73 +265,6 @@ impl Line {
     /// Records that the socket accepts bytes again.
     pub(crate) fn unblocked(&self) {
         self.blocked_since.store(0, Ordering::Relaxed);
-    }
-
-    // Where it is polled.
-
-    /// Returns whether the next poll is likely to move many bytes: a large answer is being sent, or the last poll ended
-    /// because it had moved all bytes it may.
-    pub(crate) fn moves_much(&self) -> bool {
-        self.large.load(Ordering::Relaxed) > 0 || self.left.load(Ordering::Relaxed) == 0
-    }
-
-    /// Starts a poll on a worker of the runtime.
-    pub(crate) fn begin_poll_on_worker(&self) {
-        self.on_worker.store(true, Ordering::Relaxed);
-        self.may_move(ON_WORKER);
-    }
-
-    /// Starts a poll on a thread for large work.
-    pub(crate) fn begin_poll_on_thread(&self) {
-        self.on_worker.store(false, Ordering::Relaxed);
-        self.may_move(ON_THREAD);
-    }
-
-    fn may_move(&self, bytes: usize) {
-        if !self.is_upgraded() {
-            self.left.store(bytes, Ordering::Relaxed);
-        }
-    }
-
-    /// Ready while the socket may move bytes in this poll; otherwise the connection is polled again.
-    pub(crate) fn poll_move(&self, cx: &Context<'_>) -> Poll<()> {
-        if self.left.load(Ordering::Relaxed) > 0 {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    /// Counts bytes that the socket moved.
-    pub(crate) fn moved(&self, bytes: usize) {
-        let left = self.left.load(Ordering::Relaxed);
-        if left < usize::MAX {
-            (self.left).store(left.saturating_sub(bytes), Ordering::Relaxed);
-        }
-    }
-
-    /// Counts a large answer until [`Line::end_large`].
-    pub(crate) fn begin_large(&self) {
-        self.large.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn end_large(&self) {
-        self.large.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Waits until the connection is polled on a thread for large work. A large answer awaits it before its head is
-    /// sent. Requests over HTTP/2 are tasks of their own and do not wait.
-    pub(crate) async fn leave_worker(&self) {
-        let mut waited = self.http2.load(Ordering::Relaxed);
-        std::future::poll_fn(|cx| {
-            if waited || !self.on_worker.load(Ordering::Relaxed) {
-                return Poll::Ready(());
-            }
-            waited = true;
-            cx.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await;
     }
 
     // Unread bytes.

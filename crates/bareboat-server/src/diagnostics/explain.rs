@@ -2,7 +2,7 @@
 //!
 //! A Status may quote the request body, so not all of it may be logged. For a request whose body was read, causes are
 //! logged as field and reason, and the message only if the server wrote all of it. For confidential resources
-//! (`bareboat_audit::is_confidential`) neither is logged.
+//! (`bareboat_api::is_confidential`) neither is logged.
 
 use super::trace::{Stage, Trace, resource};
 use crate::request::info::RequestInfo;
@@ -172,7 +172,7 @@ fn milliseconds(time: Duration) -> u64 {
 /// Returns whether nothing that depends on the body may be logged.
 fn is_confidential(trace: &Trace) -> bool {
     trace.info().is_none_or(|info| {
-        bareboat_audit::is_confidential(&info.group, &info.resource, &info.subresource)
+        bareboat_api::is_confidential(&info.group, &info.resource, &info.subresource)
     })
 }
 

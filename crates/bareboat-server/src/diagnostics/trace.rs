@@ -183,6 +183,11 @@ impl Trace {
         self.started
     }
 
+    /// Returns the time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// Returns the parsed URL, once it is known.
     pub(crate) fn info(&self) -> Option<&RequestInfo> {
         self.info.get().map(|info| &**info)
@@ -214,6 +219,7 @@ impl Trace {
     }
 
     /// Sets the audit record.
+    #[cfg(feature = "audit")]
     pub(crate) fn audit(&self, audited: Arc<Audited>) {
         let _ = self.audited.set(audited);
     }

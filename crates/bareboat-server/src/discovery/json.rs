@@ -103,13 +103,14 @@ fn begin(comma: bool, level: Option<usize>, out: &mut Vec<u8>) {
 fn ordered(map: &Map, top: bool) -> Vec<(&str, &Value)> {
     let mut members: Vec<(&str, &Value)> = map.iter().collect();
     // The sort is stable: members that are not listed stay sorted by name, after the listed ones.
-    members.sort_by_key(|(key, _)| {
-        let first = FIRST.iter().position(|known| top && known == key);
+    let place = |key: &str| {
+        let first = FIRST.iter().position(|known| top && *known == key);
         first.unwrap_or_else(|| {
-            let place = ORDER.iter().position(|known| known == key);
+            let place = ORDER.iter().position(|known| *known == key);
             FIRST.len() + place.unwrap_or(ORDER.len())
         })
-    });
+    };
+    bareboat_api::sort_by(&mut members, |(a, _), (b, _)| place(a).cmp(&place(b)));
     members
 }
 

@@ -328,6 +328,7 @@ fn lists_resources_of_other_servers() {
         group_priority: 30_000,
         version_priority: 10,
         resources,
+        last_resources: None,
     };
     let resources = vec![value!({"resource": "nodes"})];
     let remotes = [remote("v2", None), remote("v1beta1", Some(resources))];

@@ -1,24 +1,27 @@
 //! Debugging tables in the format of kube-apiserver.
 
-use super::fair::{Dump, FlowControl};
+use super::fair::{self, FlowControl};
 use super::level::Waiter;
+use bareboat_api::time::Timestamp;
 use bareboat_flow::WaitingView;
 use std::fmt::Write as _;
+use std::time::{Duration, SystemTime};
 
 /// Maximum number of rows of requests.
 const MOST_REQUESTS: usize = 10_000;
 
 impl FlowControl {
     /// Returns one of the debugging tables of priority and fairness (levels, queues or requests) as text in
-    /// kube-apiserver's format.
-    pub(super) fn dump(&self, wanted: Dump) -> String {
+    /// kube-apiserver's format; `None` if there is none of this name.
+    pub(super) fn dump(&self, name: &str, details: bool) -> Option<String> {
         let mut rows = Rows::default();
-        match wanted {
-            Dump::Levels => self.dump_levels(&mut rows),
-            Dump::Queues => self.dump_queues(&mut rows),
-            Dump::Requests { details } => self.dump_requests(&mut rows, details),
+        match name {
+            "dump_priority_levels" => self.dump_levels(&mut rows),
+            "dump_queues" => self.dump_queues(&mut rows),
+            "dump_requests" => self.dump_requests(&mut rows, details),
+            _ => return None,
         }
-        rows.print()
+        Some(rows.print())
     }
 
     fn dump_levels(&self, rows: &mut Rows) {
@@ -151,15 +154,15 @@ fn request(level: &str, waiting: &WaitingView<'_, Waiter>, now: u64, details: bo
     let Waiter {
         class, user, info, ..
     } = waiting.payload;
-    let ago = jiff::SignedDuration::from_nanos(i64::try_from(now - waiting.arrived).unwrap_or(0));
-    let flow = class.schema.distinguisher.of(user, &super::request(info));
+    let arrived = SystemTime::now() - Duration::from_nanos(now - waiting.arrived);
+    let flow = class.schema.distinguisher.of(user, &fair::request(info));
     let mut row = vec![
         level.to_owned(),
         class.schema.name.to_string(),
         waiting.queue.to_string(),
         waiting.place.to_string(),
         flow.to_owned(),
-        (jiff::Timestamp::now() - ago).to_string(),
+        Timestamp::from(arrived).print_micros(),
         waiting.seats.to_string(),
         "0".to_owned(),
         "0s".to_owned(),

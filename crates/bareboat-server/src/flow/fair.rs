@@ -5,7 +5,8 @@
 
 use super::adjust;
 use super::level::{Clock, Level};
-use super::meters::{Demand, Meter};
+use super::meters::{Demand, Meter, Meters};
+use crate::request::info::RequestInfo;
 use ahash::RandomState;
 use arc_swap::ArcSwap;
 use bareboat_api::kind::User;
@@ -14,20 +15,10 @@ use bareboat_flow::limits::{Limits, divide};
 use bareboat_flow::{Classifier, LevelSpec, Request, Schema, defaults};
 use http::HeaderValue;
 use parking_lot::Mutex;
+use prometheus::core::Collector;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-
-/// Which debug dump of flow control is requested: `/debug/api_priority_and_fairness/dump_…`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dump {
-    Levels,
-    Queues,
-    /// Waiting requests, with or without their details.
-    Requests {
-        details: bool,
-    },
-}
 
 /// API priority and fairness of a server: which requests run, wait or are refused.
 ///
@@ -206,12 +197,17 @@ impl FlowControl {
     }
 
     /// Returns the schema and level of a request.
-    pub(crate) fn classify(&self, user: &User, request: &Request<'_>) -> Arc<Class> {
+    pub(crate) fn classify(&self, user: &User, info: &RequestInfo) -> Arc<Class> {
         let table = self.0.table.load();
-        match table.classifier.classify(user, request) {
+        match table.classifier.classify(user, &request(info)) {
             Some(place) => table.classes[place].clone(),
             None => table.catch_all.clone(),
         }
+    }
+
+    /// The metrics of levels and schemas.
+    pub(super) fn collector(&self) -> Box<dyn Collector> {
+        Box::new(Meters::of(self))
     }
 
     /// How many seats reads and writes hold.
@@ -222,6 +218,23 @@ impl FlowControl {
             classes.map(|class| class.meter.executing(writes).0).sum()
         };
         (count(false), count(true))
+    }
+}
+
+/// Returns a request as flow schemas see it.
+pub(super) fn request(info: &RequestInfo) -> Request<'_> {
+    match info.is_resource {
+        true => Request::Resource {
+            verb: &info.verb,
+            group: &info.group,
+            resource: &info.resource,
+            subresource: &info.subresource,
+            namespace: &info.namespace,
+        },
+        false => Request::Url {
+            verb: &info.verb,
+            path: &info.path,
+        },
     }
 }
 

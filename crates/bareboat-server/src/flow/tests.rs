@@ -96,7 +96,8 @@ async fn until(what: impl Fn() -> bool) {
 /// How many requests wait.
 fn waiting(control: &FlowControl) -> usize {
     control
-        .dump(Dump::Requests { details: false })
+        .dump("dump_requests", false)
+        .unwrap()
         .lines()
         .count()
         - 1

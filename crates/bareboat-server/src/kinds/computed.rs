@@ -10,8 +10,7 @@ use crate::request::query::Query;
 use bareboat_api::admission::Lookup;
 use bareboat_api::kind::{BoxFuture, Kind, Names, Scope, User, Verb, Verbs, Version};
 use bareboat_api::{Object, Status, Str, Value, value};
-use bareboat_schema::SchemaCache;
-use bareboat_schema::crd::CustomShape;
+use bareboat_schema::{CustomShape, SchemaCache};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 

@@ -37,7 +37,7 @@ use strategy::DefinitionStrategy;
 use warm::Warm;
 
 /// The store resource of definitions.
-pub const STORE: &str = "apiextensions.k8s.io/customresourcedefinitions";
+pub const STORE: &str = super::DEFINITIONS;
 
 /// Updates the catalog when definitions in the store change.
 pub(crate) struct CustomKinds {

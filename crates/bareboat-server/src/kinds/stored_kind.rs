@@ -207,7 +207,7 @@ impl StoredKind {
 
     /// Returns whether objects of this kind define other kinds: even a small one may then take long to validate.
     pub(crate) fn defines_kinds(&self) -> bool {
-        self.kind.store == super::custom::STORE
+        self.kind.store == super::DEFINITIONS
     }
 
     pub(crate) fn incarnation(&self) -> u32 {

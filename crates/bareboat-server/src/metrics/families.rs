@@ -41,7 +41,7 @@ impl Values {
         });
         // In the order in which the `prometheus` crate prints its own families.
         let mut pairs: Vec<LabelPair> = pairs.collect();
-        pairs.sort_by(|one, other| one.name().cmp(other.name()));
+        bareboat_api::sort_by(&mut pairs, |one, other| one.name().cmp(other.name()));
         let mut metric = Metric::default();
         metric.set_label(pairs);
         fill(&mut metric);

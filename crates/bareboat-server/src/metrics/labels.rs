@@ -106,9 +106,10 @@ impl RemoteLabels {
         let parts = found.and_then(|found| found.get("subresources")?.as_array());
         let part = parts.unwrap_or(&[]).iter();
         let mut part = part.filter(|part| text(part, "subresource") == info.subresource);
+        let (group, version) = route.place();
         RemoteLabels {
-            group: route.group.clone(),
-            version: route.version.clone(),
+            group,
+            version,
             resource: found
                 .map(|found| text(found, "resource"))
                 .unwrap_or_default(),

@@ -380,7 +380,7 @@ impl Drop for Running {
 }
 
 /// Returns the release that removes a version, from its deprecation text: `unavailable in v1.25+`.
-fn removed_release(deprecation: &str) -> &str {
+pub(crate) fn removed_release(deprecation: &str) -> &str {
     deprecation
         .split_once("unavailable in v")
         .and_then(|(_, rest)| rest.split_once('+'))

@@ -3,7 +3,8 @@
 use super::Sources;
 use bareboat_api::Kind;
 use bareboat_api::kind::{OpenApiStyle, PublishedSchema, SubresourceRole, Verbs, Version};
-use sha2::{Digest as _, Sha256, Sha512};
+use ring::digest::{Context, SHA512};
+use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 
@@ -32,8 +33,8 @@ impl std::fmt::Debug for Entry {
 }
 
 /// Starts the hash of a document.
-pub(super) fn start(sources: &Sources, path: &str) -> Sha512 {
-    let mut hash = Sha512::new();
+pub(super) fn start(sources: &Sources, path: &str) -> Context {
+    let mut hash = Context::new(&SHA512);
     // Another release may render the same kind differently.
     for text in [
         env!("CARGO_PKG_VERSION"),
@@ -42,26 +43,25 @@ pub(super) fn start(sources: &Sources, path: &str) -> Sha512 {
         path,
     ] {
         hash.update(text.as_bytes());
-        hash.update([0]);
+        hash.update(&[0]);
     }
     hash
 }
 
 /// Adds kinds to the hash of a document.
-pub(super) fn add_kinds(hash: &mut Sha512, kinds: &[(Arc<Entry>, usize)]) {
+pub(super) fn add_kinds(hash: &mut Context, kinds: &[(Arc<Entry>, usize)]) {
     for (entry, index) in kinds {
         hash.update(entry.digest(*index));
     }
 }
 
 /// Returns the hash as upper-case hexadecimal.
-pub(super) fn finish(hash: Sha512) -> String {
-    hash.finalize()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02X}");
-            text
-        })
+pub(super) fn finish(hash: Context) -> String {
+    let bytes = hash.finish();
+    bytes.as_ref().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02X}");
+        text
+    })
 }
 
 fn digest(kind: &Kind, version: &Version) -> [u8; 32] {

@@ -120,7 +120,7 @@ fn message(name: &str, more: Vec<Field>) -> Message {
             ..field("metadata", Type::Message(MessageRef::new(&OBJECT_META)))
         });
     }
-    fields.sort_by(|a, b| a.json.cmp(&b.json));
+    bareboat_api::sort_by(&mut fields, |a, b| a.json.cmp(&b.json));
     Message {
         by_number: Default::default(),
         name: Str::new(name),

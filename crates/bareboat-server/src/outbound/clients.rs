@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 const IDLE: Duration = Duration::from_secs(60);
 /// How many idle connections are kept per host.
 const IDLE_PER_HOST: usize = 16;
-/// Interval of HTTP/2 pings, and their timeout.
-const PING: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(10));
+/// Interval of HTTP/2 pings, and their timeout: a connection without a sign of life ends after both.
+const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
 /// Maximum number of clients (one per set of trusted certificates, and per set of endpoints of services), and how long
 /// an unused one is kept.
 const CLIENTS: (usize, Duration) = (1024, Duration::from_secs(600));
@@ -106,7 +106,7 @@ impl Clients {
             route: to.route,
             whereabouts: match to.route {
                 Route::Service => self.services.whereabouts(&to.uri),
-                Route::Dns | Route::Plain => None,
+                Route::Dns | Route::Plain | Route::At(_) => None,
             },
             chosen_by: to.chosen_by,
             trust: to.trust.fingerprint(),
@@ -153,10 +153,10 @@ impl Clients {
         let builder = HttpsConnectorBuilder::new().with_tls_config(config);
         let builder = match to.route {
             Route::Plain => builder.https_or_http(),
-            Route::Dns | Route::Service => builder.https_only(),
+            Route::Dns | Route::Service | Route::At(_) => builder.https_only(),
         };
         let reach = match (to.chosen_by, to.route) {
-            (ChosenBy::Operator, Route::Dns) => None,
+            (ChosenBy::Operator, Route::Dns | Route::At(_)) => None,
             // Clients write the endpoints of a service, whatever names the service.
             _ => Some(self.reach.clone()),
         };

@@ -4,7 +4,7 @@
 //! network address is resolved for each connection.
 
 /// The address of a destination.
-pub(crate) use bareboat_schema::crd::Target as Address;
+pub(crate) use bareboat_schema::Target as Address;
 
 use super::error::OutboundError;
 use crate::tls::{ClientIdentity, Trust};
@@ -12,6 +12,7 @@ use bareboat_api::names::is_dns1123_label;
 use http::Uri;
 use http::uri::PathAndQuery;
 use std::fmt;
+use std::net::SocketAddr;
 
 /// How the host of a URL is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +23,8 @@ pub(super) enum Route {
     Service,
     /// Like `Dns`, and the connection may be unencrypted: the URL says so.
     Plain,
+    /// The host is a name of the certificate alone; the server is at this address.
+    At(SocketAddr),
 }
 
 /// The origin of a destination, which decides whether its address is judged.
@@ -125,6 +128,22 @@ impl Destination {
             .parse()
             .map_err(|error| OutboundError::Target(format!("{url:?} is no URL: {error}")))?;
         destination.route = Route::Plain;
+        Ok(destination)
+    }
+
+    /// A server at an address, whose certificate has a name.
+    pub(crate) fn of_address(
+        address: SocketAddr,
+        name: &str,
+        ca_bundle: &str,
+    ) -> Result<Destination, OutboundError> {
+        let host = match name.contains(':') {
+            true => format!("[{name}]"),
+            false => name.to_owned(),
+        };
+        let url = Address::Url(format!("https://{host}:{}", address.port()));
+        let mut destination = Destination::new(&url, "", ca_bundle)?;
+        destination.route = Route::At(address);
         Ok(destination)
     }
 

@@ -44,6 +44,7 @@ impl Dial {
         let endpoints = match self.route {
             Route::Dns | Route::Plain => vec![Endpoint::new(host, port)],
             Route::Service => self.services.find(host, port).map_err(io::Error::other)?,
+            Route::At(address) => vec![Endpoint::new(&address.ip().to_string(), address.port())],
         };
         let mut last = None;
         for address in self.names.addresses(endpoints, &mut last).await {

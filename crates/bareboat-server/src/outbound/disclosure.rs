@@ -75,7 +75,7 @@ pub(crate) fn hidden_under(audit_id: Option<&str>, cause: &dyn Display) -> Strin
         Some(id) => id,
         // Work without a request of its own, such as the events of a watch.
         None => {
-            made = uuid::Uuid::new_v4().to_string();
+            made = crate::random::uuid().to_string();
             made.as_str()
         }
     };

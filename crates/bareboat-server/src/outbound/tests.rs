@@ -3,6 +3,7 @@
 
 mod judged;
 
+use super::reach::ReachSettings;
 use super::*;
 use bareboat_storage::{MemoryBackend, StoreOptions};
 use base64::Engine as _;

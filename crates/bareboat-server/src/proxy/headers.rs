@@ -121,6 +121,8 @@ fn is_ours(name: &str) -> bool {
         "x-forwarded-",
         "bareboat-",
         "x-bareboat-",
+        // Credentials for a member of the fleet, which Clusterpedia's clients send. This server uses its own.
+        "x-clusterpedia-proxy-",
     ]
     .iter()
     .any(|prefix| name.starts_with(prefix))

@@ -10,10 +10,25 @@ use std::sync::Arc;
 const ALL: usize = 1024;
 /// How many of them one user may have, so that one user cannot take all.
 const OF_ONE: usize = ALL / 4;
+/// How many requests to a peer may run at once: as many as clients may have connections here, about.
+const OF_PEER: usize = 64 * 1024;
 
 /// The places at one upstream server, so that a hanging one does not affect others.
-#[derive(Default)]
-pub struct Places(Mutex<Taken>);
+pub struct Places {
+    taken: Mutex<Taken>,
+    all: usize,
+    of_one: usize,
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        Places {
+            taken: Mutex::default(),
+            all: ALL,
+            of_one: OF_ONE,
+        }
+    }
+}
 
 bareboat_api::opaque_debug!(Places);
 
@@ -39,13 +54,23 @@ pub enum NoPlace {
 }
 
 impl Places {
+    /// The places at another server of the same program, which limits its users itself.
+    pub(super) fn of_peer() -> Places {
+        Places {
+            taken: Mutex::default(),
+            all: OF_PEER,
+            of_one: usize::MAX,
+        }
+    }
+
     /// Takes a place for a request of a user.
     pub(super) fn take(self: &Arc<Self>, user: &User) -> Result<Place, NoPlace> {
-        let mut taken = self.0.lock();
-        if taken.of.get(&user.name).is_some_and(|own| *own >= OF_ONE) {
+        let mut taken = self.taken.lock();
+        let own = taken.of.get(&user.name);
+        if own.is_some_and(|own| *own >= self.of_one) {
             return Err(NoPlace::Share);
         }
-        if taken.all >= ALL {
+        if taken.all >= self.all {
             return Err(NoPlace::Full);
         }
         taken.all += 1;
@@ -65,7 +90,7 @@ pub(super) struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut taken = self.places.0.lock();
+        let mut taken = self.places.taken.lock();
         taken.all -= 1;
         if let Some(own) = taken.of.get_mut(&self.user) {
             *own -= 1;
@@ -104,7 +129,7 @@ mod tests {
         let late = take(&places, "eve", 1);
         assert_eq!(late[0].as_ref().err(), Some(&NoPlace::Full));
         held.clear();
-        let taken = places.0.lock();
+        let taken = places.taken.lock();
         assert_eq!((taken.all, taken.of.len()), (0, 0));
     }
 }

@@ -4,21 +4,18 @@
 
 use super::places::{NoPlace, Places};
 use super::{Held, Passing, Proxy, Remote};
-use crate::audit::Audited;
-use crate::outbound::{Destination, Load, OutboundError, Protocol, Shown};
+use crate::kinds::calls::Calls;
+use crate::outbound::{ChosenBy, Destination, Load, OutboundError, Protocol, Shown};
 use crate::reply::Response;
-use crate::request::ask::{Ask, Came};
 use crate::request::body::{LIMIT, RequestBody};
-use crate::revocation::{End, Standing};
-use crate::server::state::{Ending, State};
+use crate::revocation::End;
 use crate::tls::ClientIdentity;
 use bareboat_api::Status;
-use bareboat_api::kind::User;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::header;
 use hyper::body::Incoming;
-use hyper::upgrade::OnUpgrade;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,11 +47,7 @@ impl Upstream {
         patience: Duration,
         places: &Arc<Places>,
     ) -> Upstream {
-        let bundle = match trust {
-            UpstreamTrust::Bundle(pem) => BASE64_STANDARD.encode(pem),
-            _ => String::new(),
-        };
-        let destination = Destination::of_url(url, &bundle).map(|destination| {
+        let destination = Destination::of_url(url, &trust.bundle()).map(|destination| {
             let destination = match trust {
                 UpstreamTrust::Anything => destination.unverified(),
                 _ => destination,
@@ -69,6 +62,38 @@ impl Upstream {
             patience,
             places.clone(),
         )))
+    }
+}
+
+impl Upstream {
+    /// Another server of the same program, which learns who asks: by the certificate for proxied requests, and the headers of
+    /// front proxies. Its own certificate must have a name.
+    pub fn peer(
+        address: SocketAddr,
+        name: &str,
+        trust: &UpstreamTrust,
+        patience: Duration,
+    ) -> Upstream {
+        let destination =
+            Destination::of_address(address, name, &trust.bundle()).map(|destination| {
+                let destination = match trust {
+                    UpstreamTrust::Anything => destination.unverified(),
+                    _ => destination,
+                };
+                let destination = destination.chosen_by(ChosenBy::Operator);
+                destination.showing(Shown::FrontProxy)
+            });
+        Upstream(Arc::new(Remote::peer(destination, patience)))
+    }
+}
+
+impl UpstreamTrust {
+    /// Returns the bundle, base64 of PEM; empty for the system's roots.
+    fn bundle(&self) -> String {
+        match self {
+            UpstreamTrust::Bundle(pem) => BASE64_STANDARD.encode(pem),
+            _ => String::new(),
+        }
     }
 }
 
@@ -89,47 +114,7 @@ pub struct Hold {
 
 bareboat_api::opaque_debug!(Hold);
 
-/// The calls of one request.
-#[derive(Clone)]
-pub struct Calls {
-    state: Arc<State>,
-    user: Arc<User>,
-    came: Came,
-    host: Option<String>,
-    audit_id: String,
-    standing: Option<Arc<Standing>>,
-    audited: Option<Arc<Audited>>,
-    upgrade: Option<OnUpgrade>,
-}
-
-bareboat_api::opaque_debug!(Calls);
-
 impl Calls {
-    pub(crate) fn new(state: &Arc<State>, ask: &Ask) -> Calls {
-        let host = ask.headers.get(header::HOST);
-        let host = host.and_then(|host| host.to_str().ok());
-        let host = host.or_else(|| ask.uri.authority().map(|host| host.as_str()));
-        Calls {
-            state: state.clone(),
-            user: ask.user.clone(),
-            came: ask.came,
-            host: host.map(str::to_owned),
-            audit_id: ask.audit_id().to_owned(),
-            standing: ask.standing.clone(),
-            audited: ask.trace.audited().cloned(),
-            upgrade: ask.upgrade.clone(),
-        }
-    }
-
-    /// Returns how long an upgraded connection of the client may go on.
-    pub fn life(&self) -> Life {
-        Life {
-            ending: self.state.ending().or_of(self.standing.clone()),
-            _counted: Arc::new(self.state.under_way.enter()),
-            _audited: self.audited.clone(),
-        }
-    }
-
     /// Forwards the client's request under another path, and returns the answer as soon as its head has arrived. Bodies
     /// stream; an upgraded connection becomes a tunnel.
     pub async fn forward(
@@ -150,23 +135,53 @@ impl Calls {
         request: http::Request<RequestBody>,
         remarks: &[(header::HeaderName, String)],
     ) -> Result<Response, Status> {
-        let (head, body) = request.into_parts();
+        self.pass(to, target.to_owned(), request, remarks, End::Broken)
+            .await
+    }
+
+    /// Forwards the client's request as it is to another server of the same program, with the user's identity. A watch may
+    /// end at any time, so it ends plainly; other answers break off.
+    pub async fn relay(
+        &self,
+        to: &Upstream,
+        request: http::Request<RequestBody>,
+        remarks: &[(header::HeaderName, String)],
+        watches: bool,
+    ) -> Result<Response, Status> {
+        let target = request.uri().path_and_query();
+        let target = target.map_or_else(|| "/".to_owned(), ToString::to_string);
+        let end = match watches {
+            true => End::Plain,
+            false => End::Broken,
+        };
+        self.pass(to, target, request, remarks, end).await
+    }
+
+    async fn pass(
+        &self,
+        to: &Upstream,
+        target: String,
+        request: http::Request<RequestBody>,
+        remarks: &[(header::HeaderName, String)],
+        end: End,
+    ) -> Result<Response, Status> {
+        let (ask, (head, body)) = (&self.ask, request.into_parts());
         let passing = Passing {
             method: head.method,
-            target: target.to_owned(),
+            target,
             headers: &head.headers,
-            user: &self.user,
-            came: self.came,
-            host: self.host.as_deref(),
-            audit_id: &self.audit_id,
-            standing: self.standing.clone(),
+            user: &ask.user,
+            came: ask.came,
+            host: ask.host(),
+            audit_id: ask.audit_id(),
+            standing: ask.standing.clone(),
             remarks,
-            audited: self.audited.clone(),
-            upgrade: self.upgrade.clone(),
+            audited: ask.trace.audited().cloned(),
+            upgrade: ask.upgrade.clone(),
             body,
             limit: LIMIT,
             until: None,
-            end: End::Broken,
+            end,
         };
         self.state.proxy.pass_on(&to.0, passing).await
     }
@@ -178,27 +193,25 @@ impl Calls {
         target: &str,
         mut request: http::Request<RequestBody>,
     ) -> Result<UpstreamAnswer, CallError> {
+        let (proxy, audit_id) = (&self.state.proxy, self.ask.audit_id());
         let destination = to.0.destination.as_ref();
-        let destination =
-            destination.map_err(|error| CallError::of(&self.state.proxy, &self.audit_id, error))?;
+        let destination = destination.map_err(|error| CallError::of(proxy, audit_id, error))?;
         let uri = destination.below(target);
-        *request.uri_mut() =
-            uri.map_err(|error| CallError::of(&self.state.proxy, &self.audit_id, &error))?;
-        let place = to.0.places.take(&self.user);
+        *request.uri_mut() = uri.map_err(|error| CallError::of(proxy, audit_id, &error))?;
+        let place = to.0.places.take(&self.ask.user);
         let held = Held {
             _place: place.map_err(CallError::Busy)?,
             _counted: self.state.under_way.enter(),
-            _audited: self.audited.clone(),
+            _audited: self.ask.trace.audited().cloned(),
         };
         let protocol = match request.headers().contains_key(header::UPGRADE) {
             true => Protocol::Http1,
             false => Protocol::Best,
         };
-        let proxy = &self.state.proxy;
         let sending = proxy.outbound.send(destination, request, protocol);
         match tokio::time::timeout(to.0.patience, sending).await {
             Err(_) => Err(CallError::Late(to.0.patience)),
-            Ok(Err(error)) => Err(CallError::of(proxy, &self.audit_id, &error)),
+            Ok(Err(error)) => Err(CallError::of(proxy, audit_id, &error)),
             Ok(Ok((response, load))) => Ok(UpstreamAnswer {
                 response,
                 hold: Hold {
@@ -227,22 +240,5 @@ pub enum CallError {
 impl CallError {
     fn of(proxy: &Proxy, audit_id: &str, error: &OutboundError) -> CallError {
         CallError::Failed(proxy.outbound.disclose_cause(error, audit_id))
-    }
-}
-
-/// How long a stream may go on. It is audited as running, and a shutdown waits for it, until this is dropped.
-#[derive(Clone)]
-pub struct Life {
-    ending: Ending,
-    _counted: Arc<crate::server::state::Counted>,
-    _audited: Option<Arc<Audited>>,
-}
-
-bareboat_api::opaque_debug!(Life);
-
-impl Life {
-    /// Waits until the client loses its permission or the server shuts down.
-    pub async fn ended(&self) {
-        self.ending.clone().begun().await;
     }
 }

@@ -140,6 +140,9 @@ impl Ask {
             .get(http::header::USER_AGENT)
             .and_then(|agent| agent.to_str().ok());
         let name = agent.unwrap_or("").split('/').next().unwrap_or("");
+        if name.len() <= LONGEST_MANAGER && !name.is_empty() {
+            return name;
+        }
         match name.char_indices().nth(LONGEST_MANAGER) {
             _ if name.is_empty() => "unknown",
             Some((end, _)) => &name[..end],

@@ -196,7 +196,8 @@ pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
         }
     }
     // The sort is stable: among equals the client's order decides.
-    found.sort_by_key(|clause| std::cmp::Reverse((clause.quality, clause.specificity())));
+    let rank = |clause: &Clause| (clause.quality, clause.specificity());
+    bareboat_api::sort_by(&mut found, |a, b| rank(b).cmp(&rank(a)));
     found
 }
 
@@ -279,7 +280,10 @@ fn wants_pretty(headers: &HeaderMap, query: Option<&str>) -> bool {
 pub fn content_type(headers: &HeaderMap, protobuf: bool) -> Option<Media> {
     let media = match media_type(headers) {
         "" => Media::Json,
-        name => Media::from_name(&name.to_ascii_lowercase())?,
+        name => {
+            let exact = Media::from_name(name);
+            exact.or_else(|| Media::from_name(&name.to_ascii_lowercase()))?
+        }
     };
     (media != Media::Protobuf || protobuf).then_some(media)
 }

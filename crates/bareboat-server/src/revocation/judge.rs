@@ -1,8 +1,8 @@
 //! The task that checks streams: it waits for a change or an expiry, then authorizes each stream again.
 
+use super::reviewed::reviewed;
 use super::{Changes, Registry, Stream};
 use crate::connections::Close;
-use crate::outbound::reviewed;
 use crate::request::info::RequestInfo;
 use crate::server::authenticate::{accepts_anonymous, identify};
 use crate::server::state::State;
@@ -88,9 +88,12 @@ async fn round(state: &State, registry: &Registry, changes: &Changes) {
             if stream.client.line.is_upgraded() {
                 tokio::spawn(cut_off(stream));
             }
-        } else if expired(&stream) {
+            return;
+        }
+        if expired(&stream) {
             stream.postpone(now);
         }
+        stream.stays();
     };
     let checks = stream::iter(concerned).for_each_concurrent(AT_ONCE, check);
     checks.await;
@@ -125,8 +128,10 @@ async fn may_stay(state: &State, stream: &Stream) -> bool {
     let Ok(user) = authn::impersonate(authorizer, user, headers).await else {
         return false;
     };
-    if user.name != stream.user.name || authz::also(authorizer, &user, &stream.info).await.is_err()
-    {
+    if user.name != stream.user.name {
+        return false;
+    }
+    if stream.by_target && authz::also(authorizer, &user, &stream.info).await.is_err() {
         return false;
     }
     let same = sees_the_same(authorizer, &user, stream).await;

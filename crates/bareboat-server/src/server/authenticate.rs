@@ -51,7 +51,7 @@ pub(super) async fn of_request<B>(
     peer: &Peer,
 ) -> Result<Option<User>, BadCredentials> {
     if let Some(user) = state.authn.of_connection(peer) {
-        return user.map(|user| Some(authn::authenticated(user)));
+        return user.map(|user| Some(owned(Arc::new(user))));
     }
     let translated = authn::with_bearer(request.headers())?;
     let evidence = Evidence {
@@ -63,9 +63,14 @@ pub(super) async fn of_request<B>(
     let path = request.uri().path();
     let anonymous = || state.anonymous.accepts(path, |path| state.is_public(path));
     Ok(match found {
-        Some(user) => Some(authn::authenticated(user)),
+        Some(user) => Some(owned(user)),
         None => anonymous().then(authn::anonymous),
     })
+}
+
+/// Returns a user with the group of all authenticated users.
+fn owned(user: Arc<User>) -> User {
+    Arc::unwrap_or_clone(authn::authenticated(user))
 }
 
 /// Returns whether a request without credentials is accepted.
@@ -100,7 +105,7 @@ pub(crate) async fn identify(
         objects: state,
     };
     let found = state.authn.authenticate(&evidence).await?;
-    Ok(found.map(|user| (Arc::new(authn::authenticated(user)), Proof::Request)))
+    Ok(found.map(|user| (user, Proof::Request)))
 }
 
 /// Returns the user of the client certificate of a connection, if it has one.

@@ -1,46 +1,53 @@
 //! Builds a server from its parts.
 
 mod error;
+#[cfg(feature = "dynamic")]
+mod extensions;
 mod hooks;
 mod limits;
 mod operation;
+#[cfg(feature = "outbound")]
+mod outward;
+#[cfg(not(feature = "dynamic"))]
+mod without_extensions;
 
 pub use error::BuildError;
+#[cfg(feature = "dynamic")]
+use extensions::Extensions;
+#[cfg(not(feature = "dynamic"))]
+use without_extensions::Extensions;
 
 use super::Server;
 use super::documents::Documents;
 use super::health::{Check, Health};
 use super::hooks::Hooks;
 use super::pages::Page;
-use super::registration::{WebhookStages, connections_of, install_extensions, register};
+use super::registration::{connections_of, register};
 use super::state::{Ending, Limits, State, UnderWay};
 use super::version;
 use super::webhook_paths::WebhookPaths;
-use crate::admission::{Chain, WebhookCredentials};
-use crate::aggregation::{self, Aggregation, ApiServiceObserver};
+use crate::admission::Chain;
 use crate::annex::Annexes;
 use crate::audit::Audit;
-use crate::authn::{AnonymousAccess, Authenticator, FirstOf, WebhookTokens};
-use crate::authz::{Authorizer, MastersOnly, WebhookAuthorizer};
+use crate::authn::{AnonymousAccess, Authenticator, FirstOf};
+use crate::authz::{Authorizer, MastersOnly};
+use crate::clock::Clock;
 use crate::connections::{self, ConnectionLimits};
-use crate::flow::{Flow, FlowControl};
+use crate::flow::{self, Flow, FlowControl};
 use crate::kinds::catalog::{Backing, Catalog};
 use crate::kinds::computed::Computed;
 use crate::kinds::connector::Connector;
-use crate::kinds::custom::{self, CustomKinds};
 use crate::kinds::stored_kind::StoredKind;
 use crate::metrics::Metrics;
 use crate::openapi::{Descriptions, Messages, Sources};
-use crate::outbound::{Outbound, Reach, ReachSettings, RemoteApi};
+use crate::outbound::Outward;
 use crate::protobuf::{MessageByName, MetaMessages};
 use crate::proxy::Proxy;
 use crate::revocation::Revocations;
 use crate::spans::SpanExporter;
-use crate::tls::ClientIdentity;
 use crate::work::Threads;
 use bareboat_api::admission::{Mutator, Validator};
 use bareboat_api::kind::{Kind, Subresource};
-use bareboat_api::resolver::{NoServices, ServiceResolver};
 use bareboat_api::{Str, Value};
 use bareboat_storage::{MemoryBackend, Observer, Store, StoreOptions};
 use prometheus::core::Collector;
@@ -79,20 +86,13 @@ pub struct ServerBuilder {
     hooks: Hooks,
     computed: Vec<Computed>,
     connectors: Vec<([String; 3], Connector)>,
-    identity: Option<ClientIdentity>,
-    resolver: Arc<dyn ServiceResolver>,
-    reach: ReachSettings,
-    definitions: Option<Kind>,
-    aggregates: bool,
+    outward: Outward,
+    extensions: Extensions,
     authn: FirstOf,
     anonymous: AnonymousAccess,
     revocations: Revocations,
     authorizer: Arc<dyn Authorizer>,
     admission: Chain,
-    /// Whether mutating and validating policies apply.
-    policies: (bool, bool),
-    mutating_webhooks: Option<WebhookCredentials>,
-    validating_webhooks: Option<WebhookCredentials>,
     message_by_name: Option<MessageByName>,
     messages: Option<Messages>,
     descriptions: Option<Descriptions>,
@@ -105,6 +105,7 @@ pub struct ServerBuilder {
     audit: Option<Arc<Audit>>,
     spans: Option<Arc<dyn SpanExporter>>,
     limits: Limits,
+    clock: Clock,
     inflight: (usize, usize),
     flow_control: Option<FlowControl>,
     connections: ConnectionLimits,
@@ -122,19 +123,13 @@ impl Default for ServerBuilder {
             hooks: Hooks::default(),
             computed: Vec::new(),
             connectors: Vec::new(),
-            identity: None,
-            resolver: Arc::new(NoServices),
-            reach: ReachSettings::default(),
-            definitions: None,
-            aggregates: false,
+            outward: Default::default(),
+            extensions: Default::default(),
             authn: FirstOf::default(),
             anonymous: AnonymousAccess::default(),
             revocations: Revocations::default(),
             authorizer: Arc::new(MastersOnly),
             admission: Chain::default(),
-            policies: (false, false),
-            mutating_webhooks: None,
-            validating_webhooks: None,
             message_by_name: None,
             messages: None,
             descriptions: None,
@@ -152,8 +147,9 @@ impl Default for ServerBuilder {
                 slow: Some(Duration::from_secs(1)),
                 drain: Duration::from_secs(10),
             },
+            clock: Clock::default(),
             inflight: (400, 200),
-            flow_control: Some(FlowControl::new()),
+            flow_control: flow::default_control(),
             connections: ConnectionLimits::default(),
             version: version::current(),
         }
@@ -217,20 +213,6 @@ impl ServerBuilder {
         self
     }
 
-    /// Sets the client certificate presented to upstream servers when proxying.
-    #[must_use]
-    pub fn client_identity(mut self, identity: ClientIdentity) -> Self {
-        self.identity = Some(identity);
-        self
-    }
-
-    /// Serves custom kinds; `definitions` is the kind CustomResourceDefinition itself.
-    #[must_use]
-    pub fn custom_resources(mut self, definitions: Kind) -> Self {
-        self.definitions = Some(definitions);
-        self
-    }
-
     /// Adds an authenticator.
     #[must_use]
     pub fn authenticator(mut self, authenticator: impl Authenticator + 'static) -> Self {
@@ -261,24 +243,6 @@ impl ServerBuilder {
         self
     }
 
-    /// Delegates authentication and authorization to another server, by TokenReviews and SubjectAccessReviews.
-    ///
-    /// ```no_run
-    /// # mod bareboat { pub mod server { pub use bareboat_server::*; } }
-    /// use bareboat::server::{RemoteApi, Server};
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let hub = RemoteApi::from_kubeconfig("/etc/hub.kubeconfig")?;
-    /// let server = Server::builder().delegate_access(hub).build()?;
-    /// # drop(server);
-    /// # Ok(()) }
-    /// ```
-    #[must_use]
-    pub fn delegate_access(self, remote: RemoteApi) -> Self {
-        self.authenticator(WebhookTokens::of_server(remote.clone()))
-            .authorizer(WebhookAuthorizer::of_server(remote))
-    }
-
     /// Sets the authorizer; members of `system:masters` are always allowed.
     #[must_use]
     pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
@@ -297,29 +261,6 @@ impl ServerBuilder {
     #[must_use]
     pub fn validator(mut self, validator: impl Validator + 'static) -> Self {
         self.admission.validators.push(Arc::new(validator));
-        self
-    }
-
-    /// Sets the resolver of service names in the addresses of webhooks, converters and other servers.
-    #[must_use]
-    pub fn service_resolver(mut self, resolver: impl ServiceResolver + 'static) -> Self {
-        self.resolver = Arc::new(resolver);
-        self
-    }
-
-    /// Sets whether destinations that clients configure may be loopback addresses. By default they may while every
-    /// listener of this server is on loopback.
-    #[must_use]
-    pub fn loopback_destinations(mut self, allowed: bool) -> Self {
-        self.reach.loopback = Some(allowed);
-        self
-    }
-
-    /// Sets whether clients may read why a call to a destination that they configured failed; otherwise the cause is only
-    /// logged. By default they may while every listener of this server is on loopback.
-    #[must_use]
-    pub fn outbound_error_details(mut self, shown: bool) -> Self {
-        self.reach.causes = Some(shown);
         self
     }
 
@@ -371,33 +312,18 @@ impl ServerBuilder {
                 .map_err(BuildError::Store)?,
         };
         let catalog = Arc::new(Catalog::default());
-        let reach = Arc::new(Reach::new(self.reach));
-        let resolver = self.resolver;
-        let outbound = Outbound::new(&store, resolver.clone(), self.identity, reach.clone());
-        let outbound = Arc::new(outbound);
-        let custom = self.definitions.map(|mut kind| {
-            let custom = Arc::new(CustomKinds::new(&catalog, &store, &outbound));
-            kind.strategy = Arc::new(custom.strategy());
-            (kind, custom)
-        });
-        let (definitions, custom) =
-            custom.map_or((None, None), |(kind, custom)| (Some(kind), Some(custom)));
+        let outgoing = self.outward.connect(&store);
         let mut admission = self.admission;
         let elsewhere = self.kinds_elsewhere.iter().map(|(kind, _)| kind);
         admission.note_kinds(self.kinds.iter().chain(elsewhere));
         let mut collectors = self.collectors;
-        let hooks = WebhookStages {
-            mutating: self.mutating_webhooks,
-            validating: self.validating_webhooks,
-        };
-        let connect =
-            |identity| Outbound::new(&store, resolver.clone(), Some(identity), reach.clone());
-        let stages = (self.policies, hooks);
-        let metrics = install_extensions(stages, &mut admission, &store, &outbound, connect);
-        collectors.extend(metrics.map_err(BuildError::Metrics)?);
+        let extensions = self.extensions;
+        let installed = extensions.install(&mut admission, &catalog, &store, &outgoing);
+        let mut extended = installed.map_err(BuildError::Metrics)?;
+        collectors.extend(extended.collectors());
         let mut connectors = self.connectors;
         let mut other_stores = Vec::new();
-        let kinds = self.kinds.into_iter().chain(definitions);
+        let kinds = self.kinds.into_iter().chain(extended.kind());
         let kinds = kinds.map(|kind| (kind, store.clone()));
         for (kind, own) in kinds.chain(self.kinds_elsewhere) {
             let connections = connections_of(&kind, &mut connectors)?;
@@ -413,14 +339,7 @@ impl ServerBuilder {
         for computed in self.computed {
             register(&catalog, Backing::Computed(Arc::new(computed)))?;
         }
-        if let Some(custom) = custom {
-            store.observe(custom::STORE, custom);
-        }
-        let aggregation = Arc::<Aggregation>::default();
-        if self.aggregates {
-            let observer = ApiServiceObserver(aggregation.clone());
-            store.observe(aggregation::STORE, Arc::new(observer));
-        }
+        let aggregation = extended.observe(&store);
         for (resource, observer) in self.observers {
             store.observe(&resource, observer);
         }
@@ -439,7 +358,7 @@ impl ServerBuilder {
         self.authn.attach(&self.revocations);
         let ending = watch::Sender::new(false);
         let under_way = UnderWay::default();
-        let proxy = Proxy::new(outbound, Ending::of(&ending), under_way.clone());
+        let proxy = Proxy::new(outgoing.outbound, Ending::of(&ending), under_way.clone());
         let shutdown = ending.subscribe();
         let open = move || {
             if *shutdown.borrow() {
@@ -476,7 +395,7 @@ impl ServerBuilder {
                 flow,
                 threads: Threads::new(),
                 proxy,
-                reach,
+                reach: outgoing.reach,
                 connections: Arc::new(connections::Connections::new(self.connections)),
                 audit: self.audit,
                 spans: self.spans,
@@ -487,6 +406,7 @@ impl ServerBuilder {
                 webhook_paths: self.webhook_paths,
                 annexes: self.annexes,
                 limits: self.limits,
+                clock: self.clock,
                 version: self.version,
                 under_way,
                 ending,

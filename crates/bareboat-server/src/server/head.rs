@@ -1,7 +1,8 @@
 //! What the steps of a request read from its head: its ID. Credentials are removed here.
 
 use crate::authn::{self, CredentialHeaders};
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The header with the ID of a request.
@@ -13,22 +14,51 @@ pub(super) fn without_credentials(
     mut headers: Arc<HeaderMap>,
 ) -> Arc<HeaderMap> {
     let secret = |name: &str| known.hold(name);
-    let (mut has_protocol, mut has_secret) = (false, false);
+    let mut has_protocol = false;
+    let mut secrets = SmallVec::<[HeaderName; 2]>::new();
     for name in headers.keys() {
         has_protocol |= *name == header::SEC_WEBSOCKET_PROTOCOL;
-        has_secret |= secret(name.as_str());
+        if secret(name.as_str()) {
+            secrets.push(name.clone());
+        }
     }
     if has_protocol {
         authn::hide_bearer_protocol(Arc::make_mut(&mut headers));
     }
-    if !has_secret {
-        return headers;
+    if !secrets.is_empty() {
+        // Only streams keep a second reference to the headers. Without one, nothing is copied here.
+        let headers = Arc::make_mut(&mut headers);
+        for name in &secrets {
+            headers.remove(name);
+        }
     }
-    let kept = headers.iter().filter(|(name, _)| !secret(name.as_str()));
-    Arc::new(
-        kept.map(|(name, value)| (name.clone(), value.clone()))
-            .collect(),
-    )
+    headers
+}
+
+/// What a client wants of an answer: the headers that choose the form of a Status. The others are those of the request
+/// alone, so that credentials are removed from them and not from a copy.
+pub(super) struct Wanted {
+    accept: SmallVec<[HeaderValue; 1]>,
+    agent: Option<HeaderValue>,
+}
+
+impl Wanted {
+    pub(super) fn of(headers: &HeaderMap) -> Wanted {
+        Wanted {
+            accept: headers.get_all(header::ACCEPT).iter().cloned().collect(),
+            agent: headers.get(header::USER_AGENT).cloned(),
+        }
+    }
+
+    pub(super) fn into_headers(self) -> HeaderMap {
+        let accept = self.accept.into_iter().map(|it| (header::ACCEPT, it));
+        let agent = self.agent.into_iter().map(|it| (header::USER_AGENT, it));
+        let mut headers = HeaderMap::new();
+        for (name, value) in accept.chain(agent) {
+            headers.append(name, value);
+        }
+        headers
+    }
 }
 
 /// Returns the client's ID of the request, or a new one.
@@ -38,7 +68,7 @@ pub(super) fn audit_id(headers: &HeaderMap) -> Arc<str> {
         Some(id) if !id.is_empty() && id.len() <= 64 => Arc::from(id),
         _ => {
             let mut text = uuid::Uuid::encode_buffer();
-            let id = uuid::Uuid::new_v4().hyphenated();
+            let id = crate::random::uuid().hyphenated();
             Arc::from(&*id.encode_lower(&mut text))
         }
     }

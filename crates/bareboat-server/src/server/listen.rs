@@ -1,8 +1,10 @@
 //! Accepts connections: TCP, TLS, HTTP/1.1 and HTTP/2.
 
 use super::Server;
+use super::carrier::Carrier;
 use super::drive::until_done;
 use super::first_head::{self, Begun};
+use super::http2;
 use super::serve::{self, Door, SocketClient};
 use super::state::{Ending, State};
 use crate::authn::{ConnectionIdentity, Peer};
@@ -16,13 +18,13 @@ use http::{HeaderValue, Method, StatusCode, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
@@ -33,11 +35,9 @@ const HEAD: Duration = Duration::from_secs(90);
 /// How long the end of an idle connection may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 /// Maximum size of a request's head, as in kube-apiserver; larger ones are answered with 431.
-const LARGEST_HEAD: usize = 1 << 20;
+pub(super) const LARGEST_HEAD: usize = 1 << 20;
 /// Maximum number of headers on connections that may need many, see `first_head`; more are answered with 431, too.
 const MOST_HEADERS: usize = 1024;
-/// HTTP/2 send buffer of a stream.
-const SEND_BUFFER: usize = 256 * 1024;
 
 /// Why a server cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -135,7 +135,7 @@ async fn connection(
 ) {
     let Some(tls) = tls else {
         let peer = Peer::new(Vec::new(), Some(address), false);
-        return http(state, stream, peer, false, line).await;
+        return http(state, Carrier::Plain(stream), peer, false, line).await;
     };
     let handshake = async {
         match stream.refuses_plain_http().await? {
@@ -165,7 +165,7 @@ async fn connection(
         .collect();
     http(
         state,
-        stream,
+        Carrier::Tls(Box::new(stream)),
         Peer::new(certificates, Some(address), true),
         http2,
         line,
@@ -173,13 +173,7 @@ async fn connection(
     .await;
 }
 
-async fn http(
-    state: Arc<State>,
-    mut stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    peer: Peer,
-    http2: bool,
-    line: Arc<Line>,
-) {
+async fn http(state: Arc<State>, mut stream: Carrier, peer: Peer, http2: bool, line: Arc<Line>) {
     if http2 {
         line.set_http2();
     }
@@ -222,23 +216,7 @@ async fn http(
         })
     });
     let result = if http2 {
-        let io = TokioIo::new(stream);
-        let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-        builder
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(250)
-            .max_send_buf_size(SEND_BUFFER)
-            .max_header_list_size(LARGEST_HEAD as u32)
-            .keep_alive_interval(Some(Duration::from_secs(30)));
-        let connection = Box::pin(builder.serve_connection(io, service));
-        until_done(
-            connection,
-            |it| it.graceful_shutdown(),
-            ending,
-            &line,
-            &threads,
-        )
-        .await
+        http2::serve(stream, service, ending, &line, &threads).await
     } else {
         let Some(first) = first_bytes(&mut stream, &ending, &line).await else {
             if !line.is_cut_off() {
@@ -283,11 +261,7 @@ async fn http(
 }
 
 /// Waits for the first bytes of an HTTP/1.1 connection; `None` if it ends, or is to be closed, without any.
-async fn first_bytes(
-    stream: &mut (impl AsyncRead + Unpin),
-    ending: &Ending,
-    line: &Line,
-) -> Option<Bytes> {
+async fn first_bytes(stream: &mut Carrier, ending: &Ending, line: &Line) -> Option<Bytes> {
     let reading = tokio::time::timeout(HEAD, first_head::read(stream));
     let closing = poll_fn(|cx| line.poll_close(cx));
     tokio::select! {

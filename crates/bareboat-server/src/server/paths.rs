@@ -6,7 +6,7 @@ use super::documents::Generation;
 use super::state::State;
 use crate::authz::Authorized;
 use crate::discovery;
-use crate::flow::{Dump, Seat};
+use crate::flow::Seat;
 use crate::kinds::catalog::Backing;
 use crate::metrics::{self, Readings};
 use crate::reply::{self, Body, Response, compress_if_wanted, plain_text};
@@ -142,15 +142,9 @@ fn metrics(state: &State) -> Result<Response, Status> {
 
 /// A table of what runs and waits in flow control.
 fn dump(state: &State, ask: &Ask, path: &str) -> Response {
-    let wanted = match path.strip_prefix(DUMPS) {
-        Some("dump_priority_levels") => Dump::Levels,
-        Some("dump_queues") => Dump::Queues,
-        Some("dump_requests") => Dump::Requests {
-            details: ask.query.given("includeRequestDetails").is_some(),
-        },
-        _ => return not_found(),
-    };
-    match state.flow.dump(wanted) {
+    let name = path.strip_prefix(DUMPS).unwrap_or_default();
+    let details = ask.query.given("includeRequestDetails").is_some();
+    match state.flow.dump(name, details) {
         Some(text) => plain_text(StatusCode::OK, text),
         None => not_found(),
     }

@@ -4,7 +4,7 @@ use super::authenticate::authenticate;
 use super::deadline::{deadline, late, until};
 use super::error::Error;
 use super::fresh;
-use super::head::{AUDIT_ID, audit_id, without_credentials};
+use super::head::{AUDIT_ID, Wanted, audit_id, without_credentials};
 use super::paths;
 use super::refusal::{Outcome, Refusal, Walked, panicked};
 use super::state::State;
@@ -91,6 +91,7 @@ pub(crate) async fn serve(
     let trace = Arc::new(trace.recorded_by(recorder));
     let query = Query::parse(head.uri.query().unwrap_or(""));
     let sight = Sight::of(&head.method, &headers, query.as_ref().ok());
+    let wanted = Wanted::of(&headers);
     let pretty = query
         .as_ref()
         .ok()
@@ -98,7 +99,7 @@ pub(crate) async fn serve(
         .map(str::to_owned);
     let arrived = Arrived {
         head,
-        headers: headers.clone(),
+        headers,
         trace: trace.clone(),
         body,
     };
@@ -129,6 +130,7 @@ pub(crate) async fn serve(
         Err(Refusal::Error(error)) => {
             diagnostics::refused(&trace, &error);
             let status = error.status();
+            let headers = wanted.into_headers();
             status_response(&headers, pretty.as_deref(), &state.messages, status)
         }
         Err(Refusal::Response(response)) => *response,
@@ -312,7 +314,11 @@ async fn rooms(
         _ => None,
     };
     trace.skip(Stage::Flow);
-    let sent = headers.clone();
+    let stream_of = match door {
+        // Only a stream needs its credentials again: without another owner, they are removed and nothing is copied.
+        Door::Socket(client) if streams => Some((client, headers.clone())),
+        _ => None,
+    };
     let mut ask = Ask {
         method: head.method,
         uri: head.uri,
@@ -330,8 +336,8 @@ async fn rooms(
         standing: None,
         basis: Basis::at(state.store.visible()),
     };
-    let judged = claimed.as_ref().is_none_or(|claimed| claimed.claim.judged);
-    if let (true, Door::Socket(client)) = (streams && judged, door) {
+    if let Some((client, sent)) = stream_of {
+        let by_target = claimed.as_ref().is_none_or(|claimed| claimed.claim.judged);
         // Before the check, so that a change during it is not missed.
         let (user, info) = (ask.user.clone(), ask.info.clone());
         let stream = Stream::new(
@@ -341,10 +347,10 @@ async fn rooms(
             authenticated,
             user,
             info,
+            by_target,
         );
         ask.standing = Some(state.revocations.register(state, stream));
     }
-    drop(sent);
     let target = ask.info.clone();
     let authorizer: &dyn authz::Authorizer = match &claimed {
         Some(claimed) if claimed.claim.authorizes => &authz::AllowAll,

@@ -12,6 +12,7 @@ use crate::annex::Annexes;
 use crate::audit::Audit;
 use crate::authn::{AnonymousAccess, CredentialHeaders, FirstOf};
 use crate::authz::{self, Authorizer};
+use crate::clock::Clock;
 use crate::connections::Connections;
 use crate::flow::Flow;
 use crate::kinds::catalog::Catalog;
@@ -77,6 +78,7 @@ pub(crate) struct State {
     /// Functions that answer everything below some paths.
     pub(crate) annexes: Annexes,
     pub(crate) limits: Limits,
+    pub(crate) clock: Clock,
     /// The answer of `/version`.
     pub(crate) version: bareboat_api::Value,
     /// Audits requests, if enabled.

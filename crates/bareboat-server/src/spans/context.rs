@@ -34,7 +34,7 @@ impl SpanId {
 /// Returns 64 random bits, never all zero.
 fn random() -> u64 {
     // The lowest 62 bits of a UUID are random, and so are the bits above its variant.
-    let id = uuid::Uuid::new_v4().as_u128();
+    let id = crate::random::uuid().as_u128();
     ((id as u64) << 2 | (id >> 64) as u64 & 3).max(1)
 }
 

@@ -1,6 +1,8 @@
 //! TLS for outbound connections: trusted certificates, and the client certificate.
 
-use super::certificate::{ClientIdentity, provider};
+use super::certificate::provider;
+use super::identity::ClientIdentity;
+use bareboat_certificates::Certificate;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hyper_rustls::ConfigBuilderExt as _;
@@ -205,14 +207,12 @@ impl ServerCertVerifier for Unverified {
 }
 
 fn check_time(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), Error> {
-    let (_, parsed) = x509_parser::parse_x509_certificate(certificate)
-        .map_err(|_| CertificateError::BadEncoding)?;
+    let parsed = Certificate::parse(certificate).ok_or(CertificateError::BadEncoding)?;
     let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-    let validity = parsed.validity();
-    if now < validity.not_before.timestamp() {
+    if now < parsed.not_before {
         return Err(CertificateError::NotValidYet.into());
     }
-    if now > validity.not_after.timestamp() {
+    if now > parsed.not_after {
         return Err(CertificateError::Expired.into());
     }
     Ok(())

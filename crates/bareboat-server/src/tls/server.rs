@@ -2,7 +2,9 @@
 
 use super::certificate::{Exchangeable, TlsError, certificates, certified_key, provider};
 use crate::authn::ClientCertificates;
+use crate::server::http2::PROTOCOLS;
 use arc_swap::ArcSwap;
+use bareboat_certificates::Certificate;
 use parking_lot::Mutex;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
@@ -29,13 +31,14 @@ struct Shared {
 struct Authorities {
     clients: Option<String>,
     front_proxies: Option<String>,
+    peers: Option<String>,
 }
 
 impl Authorities {
     /// Returns the configuration of connections. Clients get the names of all CAs; authentication decides which CA
     /// signed a certificate.
     fn config(&self, certificate: &Arc<Exchangeable>) -> Result<ServerConfig, TlsError> {
-        let all: Vec<&str> = [&self.clients, &self.front_proxies]
+        let all: Vec<&str> = [&self.clients, &self.front_proxies, &self.peers]
             .into_iter()
             .filter_map(Option::as_deref)
             .collect();
@@ -49,7 +52,7 @@ impl Authorities {
             })),
         }
         .with_cert_resolver(certificate.clone());
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.alpn_protocols = PROTOCOLS.iter().map(|name| name.to_vec()).collect();
         // Clients have long connections; storing sessions for each would cost more than it saves.
         config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
@@ -63,7 +66,7 @@ impl Tls {
         let certificate = Arc::new(Exchangeable::new(certified_key(chain, key)?));
         let authorities = Authorities {
             clients: client_ca.map(str::to_owned),
-            front_proxies: None,
+            ..Authorities::default()
         };
         let config = authorities.config(&certificate)?;
         let verifier = client_ca.map(client_verifier).transpose()?;
@@ -96,6 +99,11 @@ impl Tls {
     /// Also requests certificates of the front proxies' CA (PEM).
     pub fn ask_front_proxies(&self, ca: &str) -> Result<(), TlsError> {
         self.change(|authorities| authorities.front_proxies = Some(ca.to_owned()))
+    }
+
+    /// Also requests certificates of the CA (PEM) of other servers of the same store, which forward requests.
+    pub fn ask_peers(&self, ca: &str) -> Result<(), TlsError> {
+        self.change(|authorities| authorities.peers = Some(ca.to_owned()))
     }
 
     fn change(&self, change: impl FnOnce(&mut Authorities)) -> Result<(), TlsError> {
@@ -143,8 +151,7 @@ pub(crate) fn shared_key(one: &str, other: &str) -> bool {
     let keys = |pem: &str| -> Vec<Vec<u8>> {
         let found = certificates(pem).unwrap_or_default();
         let keys = found.iter().filter_map(|certificate| {
-            let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
-            Some(parsed.public_key().raw.to_vec())
+            Certificate::parse(certificate).map(|parsed| parsed.public_key_info.to_vec())
         });
         keys.collect()
     };

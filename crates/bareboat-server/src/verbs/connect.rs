@@ -1,37 +1,35 @@
 //! Requests to connect subresources: answered by a function, or proxied to a remote server.
 //!
 //! The request is authorized already, and `proxy` forwards it. This module checks that the subresource exists, and
-//! builds the request and headers for its handler.
+//! builds the request for its handler.
+
+#[cfg(feature = "outbound")]
+mod remote;
+
+#[cfg(feature = "dynamic")]
+pub(crate) use remote::escape;
 
 use super::KindRequest;
 use super::visibility;
 use crate::admission::{Alone, options_of_connection};
 use crate::authz::Authorized;
 use crate::flow::Unread;
+use crate::kinds::calls::Calls;
 use crate::kinds::catalog::Catalog;
 use crate::kinds::computed::{ANY_RESOURCE, Access, Computed, Question, Warned};
 use crate::kinds::connector::{Connection, Finds, Visit};
 use crate::kinds::stored_kind::StoredKind;
-use crate::proxy::upstream::Calls;
-use crate::proxy::{Passing, Remark, Remote};
 use crate::reply::Response;
 use crate::request::ask::Ask;
-use crate::request::body::{LIMIT, RequestBody};
+use crate::request::body::RequestBody;
 use crate::request::info::RequestInfo;
 use crate::revocation::{End, guard};
 use crate::server::state::State;
 use bareboat_api::Status;
 use bareboat_api::admission::Operation;
 use bareboat_api::kind::{Kind, Origin, Subresource, SubresourceRole, Verb};
-use bareboat_storage::Entry;
-use http::{HeaderMap, HeaderName, Uri, header};
-use std::fmt::Write as _;
+use http::{HeaderMap, Uri};
 use std::sync::Arc;
-
-/// Header with the uid of the object, because the name may have been reused.
-const UID: HeaderName = HeaderName::from_static("bareboat-object-uid");
-/// Header with the resourceVersion of the object at the time of the request.
-const RESOURCE_VERSION: HeaderName = HeaderName::from_static("bareboat-object-resource-version");
 
 /// Returns whether a request is for a connect subresource, which may be long-running.
 pub(crate) fn connects(catalog: &Catalog, info: &RequestInfo) -> bool {
@@ -82,7 +80,7 @@ pub(super) async fn to_stored_kind(call: &KindRequest, body: Unread) -> Result<R
         }
         Connection::Remote(remote) => {
             let entry = entry.ok_or_else(|| call.not_found())?;
-            pass_on(call, remote, &entry, &uri, body.into_stream()).await
+            remote::pass_on(call, remote, &entry, &uri, body.into_stream()).await
         }
     }
 }
@@ -125,7 +123,7 @@ pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, 
         }
         Connection::Remote(remote) => {
             let entry = entry.ok_or_else(|| call.not_found())?;
-            pass_on(call, remote, &entry, &ask.uri, body).await
+            remote::pass_on(call, remote, &entry, &ask.uri, body).await
         }
     }
 }
@@ -293,80 +291,25 @@ fn request(ask: &Ask, uri: Uri, body: RequestBody) -> http::Request<RequestBody>
     request
 }
 
-async fn pass_on(
-    call: &KindRequest,
-    remote: &Remote,
-    entry: &Entry,
-    uri: &Uri,
-    body: RequestBody,
-) -> Result<Response, Status> {
-    let ask = &call.ask;
-    let remarks: [Remark; 2] = [
-        (UID, entry.facets().uid.to_string()),
-        (RESOURCE_VERSION, entry.revision().to_string()),
-    ];
-    let host = ask.headers.get(header::HOST);
-    let host = host.and_then(|host| host.to_str().ok());
-    let passing = Passing {
-        method: ask.method.clone(),
-        target: target(&ask.info, uri),
-        headers: &ask.headers,
-        user: &ask.user,
-        came: ask.came,
-        host: host.or_else(|| ask.uri.authority().map(|host| host.as_str())),
-        audit_id: ask.audit_id(),
-        standing: ask.standing.clone(),
-        remarks: &remarks,
-        audited: ask.trace.audited().cloned(),
-        upgrade: ask.upgrade.clone(),
-        body,
-        limit: LIMIT,
-        until: None,
-        end: End::Broken,
-    };
-    call.state.proxy.pass_on(remote, passing).await
-}
+#[cfg(not(feature = "outbound"))]
+mod remote {
+    //! A build without calls to other servers has no remote handlers.
 
-/// Builds path and query from the parsed and authorized request, not from the bytes sent.
-fn target(info: &RequestInfo, uri: &Uri) -> String {
-    let mut out = String::with_capacity(128);
-    let root: &[&str] = match info.group.as_str() {
-        "" => &["api", &info.version],
-        group => &["apis", group, &info.version],
-    };
-    let within: &[&str] = match info.namespace.as_str() {
-        "" => &[],
-        namespace => &["namespaces", namespace],
-    };
-    let what = [
-        info.resource.as_str(),
-        info.name.as_str(),
-        info.subresource.as_str(),
-    ];
-    let rest = info.rest.iter().map(|segment| segment.as_str());
-    let segments = root.iter().chain(within).copied().chain(what).chain(rest);
-    for segment in segments {
-        out.push('/');
-        escape(segment, &mut out);
-    }
-    // A trailing slash below a subresource may be significant.
-    if !info.rest.is_empty() && uri.path().ends_with('/') {
-        out.push('/');
-    }
-    if let Some(query) = uri.query() {
-        out.push('?');
-        out.push_str(query);
-    }
-    out
-}
+    use super::KindRequest;
+    use crate::proxy::Remote;
+    use crate::reply::Response;
+    use crate::request::body::RequestBody;
+    use bareboat_api::Status;
+    use bareboat_storage::Entry;
+    use http::Uri;
 
-/// Escapes a segment of a path.
-pub(crate) fn escape(segment: &str, out: &mut String) {
-    for byte in segment.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:@!$&'()*+,;=".contains(&byte) {
-            out.push(byte as char);
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
+    pub(super) async fn pass_on(
+        _: &KindRequest,
+        remote: &Remote,
+        _: &Entry,
+        _: &Uri,
+        _: RequestBody,
+    ) -> Result<Response, Status> {
+        match *remote {}
     }
 }

@@ -14,6 +14,7 @@ use crate::work;
 use bareboat_api::admission::Operation;
 use bareboat_api::kind::Reservations;
 use bareboat_api::status::Details;
+use bareboat_api::time::Timestamp;
 use bareboat_api::{Object, Status, Str, Value};
 use bareboat_storage::{CommitError, Entry, Write};
 use bytes::Bytes;
@@ -344,13 +345,6 @@ fn set_collector_finalizers(
 }
 
 fn later(now: &str, seconds: i64) -> String {
-    match now.parse::<jiff::Timestamp>() {
-        Ok(time) => {
-            let later = time
-                .checked_add(jiff::SignedDuration::from_secs(seconds))
-                .unwrap_or(time);
-            later.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-        }
-        Err(_) => now.to_owned(),
-    }
+    let later = (Timestamp::parse(now).ok()).and_then(|time| time.plus_seconds(seconds));
+    later.map_or_else(|| now.to_owned(), Timestamp::print_seconds)
 }

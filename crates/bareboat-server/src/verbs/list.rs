@@ -90,7 +90,7 @@ pub(crate) async fn list(call: Arc<KindRequest>) -> Result<Response, Status> {
         Transform::Table { beta } => Style::Row {
             include,
             beta,
-            now: tables::now(),
+            now: call.state.clock.now(),
         },
         Transform::Metadata { beta } => Style::Metadata { beta },
     };

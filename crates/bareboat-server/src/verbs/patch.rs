@@ -4,7 +4,7 @@ use super::create::{authorize_creation, create_object};
 use super::kind_request::KindRequest;
 use super::misfit;
 use super::write::change::{Edit, Edited, change, nameless};
-use super::write::{check_deadline, decode, now};
+use super::write::{check_deadline, decode};
 use crate::managed;
 use crate::reply::Response;
 use crate::request::negotiate::media_type;
@@ -58,13 +58,25 @@ pub(crate) async fn patch(call: &KindRequest, body: Bytes) -> Result<Response, S
         validation: options.field_validation,
     };
     if let PatchBody::Json(operations) = &patch.change {
-        let all = patch.findings.iter().chain(operations.unknown());
-        patch.findings = all.map(|text| format!("json patch {text}")).collect();
+        patch.findings = json_findings(&body, patch.findings, operations);
     }
     let shown = change(call, &patch, &options)
         .await?
         .ok_or_else(|| call.not_found())?;
     call.present(StatusCode::OK, shown).await
+}
+
+/// Returns the findings in a JSON patch, in its order: duplicate members and unknown members of operations.
+pub(super) fn json_findings(
+    body: &[u8],
+    mut duplicates: Vec<String>,
+    operations: &JsonPatch,
+) -> Vec<String> {
+    duplicates.extend_from_slice(operations.unknown());
+    let all = bareboat_wire::json::in_order(body, duplicates);
+    all.iter()
+        .map(|text| format!("json patch {text}"))
+        .collect()
 }
 
 /// Returns a 415 for a patch of an unknown type.
@@ -174,11 +186,8 @@ impl Patch {
 
     fn patched(&self, call: &KindRequest, live: &Object) -> Result<Object, Status> {
         let mut object = self.merged(call, live)?;
-        let mut findings = match &self.change {
-            PatchBody::Strategic(_) => self.findings.clone(),
-            // Findings in the patch itself come after those in its result.
-            PatchBody::Json(_) | PatchBody::Merge(_) => Vec::new(),
-        };
+        // Findings in the patch itself come before those in its result.
+        let mut findings = self.findings.clone();
         let conformed = decode::conform(decode::Wanted::of(call), &mut object, &mut findings);
         if let Err(status) = conformed {
             if status.reason != "BadRequest" {
@@ -190,9 +199,6 @@ impl Patch {
                 .and_then(|message| misfit::describe(message.get(), object.value()));
             let shown = self.shown(call, live)?;
             return Err(unfit(&shown, why.unwrap_or(status.message)));
-        }
-        if !matches!(self.change, PatchBody::Strategic(_)) {
-            findings.extend_from_slice(&self.findings);
         }
         judge(call, &self.text, self.validation, findings)?;
         decode::fill_in(&*call.version().shape, &mut object)?;
@@ -336,7 +342,8 @@ async fn apply(
     options: &WriteOptions,
 ) -> Result<Response, Status> {
     let (config, duplicates) = configuration(call, body)?;
-    let apply = managed::Apply::new(call, config, duplicates, options, now())?;
+    let now = call.state.clock.text();
+    let apply = managed::Apply::new(call, config, duplicates, options, now)?;
     loop {
         if let Some(shown) = change(call, &apply, options).await? {
             return call.present(StatusCode::OK, shown).await;

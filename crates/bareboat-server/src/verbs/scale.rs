@@ -7,7 +7,6 @@ use super::kind_request::Shown;
 use super::kind_request::{KindRequest, not_acceptable};
 use super::visibility;
 use super::write::change::change;
-use super::write::now;
 use crate::reply::{self, Response};
 use crate::request::negotiate::{Agreed, Media, Offer, Transform, negotiate};
 use crate::request::options::{WriteOptions, refuse_export};
@@ -53,7 +52,7 @@ pub(crate) async fn scale(
         change: ScaleEdit::read(call, verb, &body, &options)?,
         manager: call.ask.manager(options.field_manager.as_deref()),
         options: &options,
-        now: now(),
+        now: call.state.clock.text(),
     };
     let parent = match change(call, &edit, &options)
         .await?
@@ -101,7 +100,8 @@ fn present(call: &KindRequest, scale: Object) -> Result<Response, Status> {
         Transform::Table { beta } => {
             let include = Include::of(&call.ask.query)?;
             let kind = &call.served.kind;
-            tables::of_one(kind, &columns(kind.conventions.scale), scale, include, beta)
+            let (columns, now) = (columns(kind.conventions.scale), call.state.clock.now());
+            tables::of_one(kind, &columns, scale, include, beta, now)
         }
         Transform::Metadata { beta } => {
             let value = tables::partial(&scale, beta);

@@ -4,7 +4,10 @@ mod body;
 mod coalesced;
 mod frame;
 mod start;
+#[cfg(feature = "websockets")]
 mod websocket;
+#[cfg(not(feature = "websockets"))]
+mod without_websocket;
 
 use super::kind_request::{Arity, KindRequest};
 use super::selection::Selection;
@@ -21,7 +24,10 @@ use http::{HeaderValue, header};
 use start::Start;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+#[cfg(feature = "websockets")]
 use websocket::Upgrade;
+#[cfg(not(feature = "websockets"))]
+use without_websocket::Upgrade;
 
 /// Lower bound of a watch's lifetime if the client sets none; the upper bound is twice as long.
 const SHORTEST: Duration = Duration::from_secs(1800);
@@ -56,6 +62,7 @@ pub(crate) async fn watch(
         media,
         transform: agreed.transform,
         include,
+        clock: call.state.clock.clone(),
         threads: call.state.threads.clone(),
         standing: call.ask.standing.clone(),
         meter: call.state.metrics.watches.begin(
@@ -66,7 +73,7 @@ pub(crate) async fn watch(
     };
     let lifetime = options.timeout.unwrap_or_else(|| {
         // Randomized, so that the watches of a restart do not all end in the same second.
-        let spread = uuid::Uuid::new_v4().as_u128() as u64 % SHORTEST.as_secs();
+        let spread = crate::random::uuid().as_u128() as u64 % SHORTEST.as_secs();
         SHORTEST + Duration::from_secs(spread)
     });
     let mut body = WatchBody::new(

@@ -13,6 +13,6 @@ mod store;
 pub(super) use commit::{
     authorize_again, check_deadline, commit, conclude, durable, retry_on_conflict,
 };
-pub(super) use metadata::{now, place};
+pub(super) use metadata::place;
 pub(super) use pipeline::{Pipeline, Ready};
 pub(super) use store::{commit_error, shed_managed_fields};

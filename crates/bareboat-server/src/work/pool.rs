@@ -1,19 +1,16 @@
 //! The threads that large work runs on.
 //!
-//! They have a lower priority than all other threads of the process. On a machine with few cores, a worker of the
-//! runtime that wakes up would otherwise have to wait until one of these threads has used up its share of the processor.
+//! They leave the processor to all other threads of the process. On a machine with few cores, a worker of the runtime that
+//! wakes up would otherwise have to wait until one of these threads has used up its share of the processor.
 
+use bareboat_process::Polite;
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 
-/// How much lower their priority is. While other threads want the processor, too, they get a third of an equal share:
+/// How much lower their priority is. While other threads want the processor, too, they get a sixth of an equal share:
 /// enough to go on beside programs that are always busy.
-#[cfg(target_os = "linux")]
-const NICER_BY: i32 = 5;
-/// The lowest priority there is.
-#[cfg(target_os = "linux")]
-const LOWEST: i32 = 19;
+const NICER_BY: i32 = 8;
 /// How long a thread without work is kept.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
@@ -26,12 +23,12 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(threads: usize) -> Pool {
-        let niceness = niceness();
+        let polite = Polite::nicer_by(NICER_BY);
         let runtime = Builder::new_current_thread()
             .max_blocking_threads(threads)
             .thread_keep_alive(KEEP_ALIVE)
             .thread_name("bareboat-large")
-            .on_thread_start(move || lower_priority(niceness))
+            .on_thread_start(move || lower_priority(polite))
             .build()
             .expect("a runtime without drivers needs nothing from the system");
         Pool {
@@ -63,22 +60,10 @@ impl Drop for Pool {
     }
 }
 
-/// Returns the niceness of threads for large work, on Linux. A thread inherits the niceness of the thread that starts
-/// it, and one of these threads may start another, so it is decided once for all of them.
-fn niceness() -> Option<i32> {
-    #[cfg(target_os = "linux")]
-    if let Ok(own) = rustix::process::getpriority_process(None) {
-        return Some((own + NICER_BY).min(LOWEST));
-    }
-    None
-}
-
-/// Sets the niceness of the current thread. On other systems than Linux that would concern the whole process.
-#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
-fn lower_priority(niceness: Option<i32>) {
-    #[cfg(target_os = "linux")]
-    if let Some(niceness) = niceness
-        && let Err(error) = rustix::process::setpriority_process(None, niceness)
+/// Makes the current thread leave the processor to others.
+fn lower_priority(polite: Option<Polite>) {
+    if let Some(polite) = polite
+        && let Err(error) = polite.apply()
     {
         tracing::debug!(%error, "a thread for large work keeps its priority");
     }

@@ -1,13 +1,15 @@
 //! The shelf.
 
-use crate::objects::{Fleet, KINDS, member, name, namespace, object};
-use crate::{Result, median, memory, report, timed};
+use crate::Result;
+use crate::objects::{Fleet, KINDS, member, name, namespace, node, object, tier};
+use crate::questions::{Engine, Question};
 use bareboat_api::labels::{Operator, Requirement};
 use bareboat_shelf::{
-    Batch, Change, Column, Draft, KindId, KindInfo, Path, Predicate, Progress, Query, Settings,
-    Shelf, SortColumn, Term, parse_field_selector,
+    Batch, Bounds, Change, Column, Draft, KindId, KindInfo, Owner, OwnerSearch, Path, Predicate,
+    Progress, Query, Settings, Shelf, SortColumn, Term, parse_field_selector,
 };
 use std::path;
+use std::time::Duration;
 
 pub(crate) fn fill(directory: &path::Path, fleet: &Fleet) -> Result<()> {
     let shelf = Shelf::open(directory.join("fleet.db"), Settings::default())?;
@@ -24,26 +26,28 @@ pub(crate) fn fill(directory: &path::Path, fleet: &Fleet) -> Result<()> {
     for cluster in 0..fleet.members {
         let name = member(cluster);
         let (id, _) = shelf.add_member(&name, "")?;
-        for start in (0..fleet.objects).step_by(500) {
-            let numbers = start..fleet.objects.min(start + 500);
-            let mut batches: Vec<Batch> = kinds
-                .iter()
-                .map(|kind| Batch {
+        // As a list of each type: pages of 500, and its version with the last one.
+        for (index, kind) in kinds.iter().enumerate() {
+            let numbers: Vec<usize> = (index..fleet.objects).step_by(KINDS.len()).collect();
+            let pages = numbers.chunks(500).count();
+            for (page, numbers) in numbers.chunks(500).enumerate() {
+                let mut changes = Vec::with_capacity(numbers.len());
+                for number in numbers {
+                    let draft = Draft::new(&name, object(cluster, *number))?;
+                    changes.push(Change::Put(Box::new(draft)));
+                }
+                let progress = (page + 1 == pages).then(|| Progress {
+                    version: "v1".to_owned(),
+                    resource_version: fleet.objects.to_string(),
+                });
+                let batch = Batch {
                     member: id,
                     kind: *kind,
-                    changes: Vec::new(),
-                    progress: Some(Progress {
-                        version: "v1".to_owned(),
-                        resource_version: numbers.end.to_string(),
-                    }),
-                })
-                .collect();
-            for number in numbers {
-                let draft = Draft::new(&name, object(cluster, number))?;
-                let change = Change::Put(Box::new(draft));
-                batches[number % KINDS.len()].changes.push(change);
+                    changes,
+                    progress,
+                };
+                shelf.apply(&[batch], 1)?;
             }
-            shelf.apply(batches, 1)?;
         }
     }
     shelf.close()?;
@@ -63,88 +67,147 @@ fn field(text: &str) -> Result<Predicate> {
     Ok(Predicate::All(terms.collect()))
 }
 
-pub(crate) fn ask(directory: &path::Path) -> Result<()> {
-    let open = || {
-        Ok(Shelf::open(
-            directory.join("fleet.db"),
-            Settings::default(),
-        )?)
-    };
-    let (took, shelf) = timed(open)?;
-    report("shelf: open again", took, &format!("{} MB", memory()));
-    let known = shelf.directory();
-    let pods = known.kind("", "pods").ok_or("there are no pods")?;
-    let deployments = known
-        .kind("apps", "deployments")
-        .ok_or("there are no deployments")?;
-    let members = known.members().count();
-    let page = |kind: KindId, filter: Predicate, most: usize| -> Result<usize> {
-        let query = Query {
-            kinds: vec![kind],
-            filter,
-            ..Query::default()
+/// The shelf, open.
+pub(crate) struct Ours {
+    shelf: Shelf,
+    pods: KindId,
+    deployments: KindId,
+}
+
+impl Ours {
+    pub(crate) fn open(directory: &path::Path) -> Result<Ours> {
+        let shelf = Shelf::open(directory.join("fleet.db"), Settings::default())?;
+        let known = shelf.directory();
+        let kind = |group: &str, resource: &str| {
+            known.kind(group, resource).ok_or("the shelf is not filled")
         };
-        Ok(shelf.page(&query, most)?.items.len())
-    };
-    median("shelf: get by name", 1000, |round| {
-        let number = round % 900 * 10;
-        let cluster = known
-            .member(&member(round % members))
-            .ok_or("no such member")?;
-        let found = shelf.get(cluster, pods, &namespace(number), &name(number))?;
-        Ok(usize::from(found.is_some()))
-    })?;
-    median("shelf: page of 500 over all members", 50, |_| {
-        page(pods, Predicate::default(), 500)
-    })?;
-    median("shelf: label without index, all Pods", 5, |round| {
-        page(
+        let (pods, deployments) = (kind("", "pods")?, kind("apps", "deployments")?);
+        Ok(Ours {
+            shelf,
             pods,
-            label("tier", ["front", "middle", "back"][round % 3])?,
-            100_000,
-        )
-    })?;
-    median("shelf: rare label without index, all Pods", 5, |round| {
-        page(pods, label("team", &format!("team-{round}"))?, 500)
-    })?;
-    for round in 0..12 {
-        page(deployments, label("team", &format!("team-{round}"))?, 1)?;
-    }
-    let (took, ()) = timed(|| Ok(shelf.upkeep(1)?))?;
-    report(
-        "shelf: index on a label is made",
-        took,
-        "after it was asked for often",
-    );
-    median("shelf: label with index", 50, |round| {
-        page(
             deployments,
-            label("team", &format!("team-{}", round * 37 % 9973))?,
-            500,
-        )
-    })?;
-    median("shelf: declared field", 50, |round| {
-        page(pods, field(&format!("spec.nodeName=node-{round}"))?, 500)
-    })?;
-    median("shelf: field without index, all Pods", 5, |_| {
-        page(pods, field("spec.containers[].image=nothing")?, 500)
-    })?;
-    median("shelf: count of a kind", 5, |_| {
-        let query = Query {
-            kinds: vec![pods],
+        })
+    }
+
+    pub(crate) fn members(&self) -> usize {
+        self.shelf.directory().members().count()
+    }
+
+    pub(crate) fn close(&self) -> Result<()> {
+        Ok(self.shelf.close()?)
+    }
+
+    fn pods(&self, scope: Predicate, filter: Predicate) -> Query {
+        Query {
+            kinds: vec![self.pods],
+            scope,
+            filter,
+            // All Pods are read by one of the questions.
+            bounds: Bounds {
+                time: Duration::from_secs(60),
+                bytes: 4 << 30,
+            },
             ..Query::default()
+        }
+    }
+
+    fn page(&self, filter: Predicate) -> Result<Option<usize>> {
+        let query = self.pods(Predicate::default(), filter);
+        Ok(Some(self.shelf.page(&query, 500)?.items.len()))
+    }
+
+    fn everything(&self) -> Query {
+        let directory = self.shelf.directory();
+        Query {
+            kinds: directory.kinds().map(|(id, _)| id).collect(),
+            ..self.pods(Predicate::default(), Predicate::default())
+        }
+    }
+
+    fn owned(&self, clusters: std::ops::Range<usize>, round: usize) -> Result<Option<usize>> {
+        let known = self.shelf.directory();
+        let number = round % 90 * 100;
+        let members = clusters.filter_map(|cluster| known.member(&member(cluster)));
+        let search = OwnerSearch {
+            owner: Owner::Name {
+                name: name(number + 5),
+                kind: Some(self.deployments),
+            },
+            seniority: 1,
+            members: members.collect(),
+            namespaces: Vec::new(),
         };
-        Ok(usize::try_from(shelf.count(&query)?)?)
-    })?;
-    median("shelf: summary of a kind by cluster", 5, |_| {
-        let query = Query {
-            kinds: vec![pods],
-            ..Query::default()
-        };
-        let by = [SortColumn::Column(Column::Cluster)];
-        Ok(shelf.summary(&query, &by)?.groups.len())
-    })?;
-    println!("shelf: {} MB of memory at the end", memory());
-    shelf.close()?;
-    Ok(())
+        let found = self.shelf.owners(&search)?;
+        let query = self.pods(
+            Predicate::one_of(Column::OwnerUid, found),
+            Predicate::default(),
+        );
+        Ok(Some(self.shelf.page(&query, 5000)?.items.len()))
+    }
+}
+
+impl Engine for Ours {
+    fn prepare(&mut self, question: Question) -> Result<()> {
+        if question != Question::IndexedLabel {
+            return Ok(());
+        }
+        for round in 0..12 {
+            self.page(label("team", &format!("team-{round}"))?)?;
+        }
+        let begun = std::time::Instant::now();
+        self.shelf.upkeep(1)?;
+        println!(
+            "shelf: the index on a label was made in {:.1} ms",
+            crate::millis(begun.elapsed())
+        );
+        Ok(())
+    }
+
+    fn ask(&mut self, question: Question, round: usize, members: usize) -> Result<Option<usize>> {
+        let all = Predicate::default;
+        match question {
+            Question::Get => {
+                let number = round % 900 * 10;
+                let known = self.shelf.directory();
+                let cluster = known.member(&member(round % members));
+                let cluster = cluster.ok_or("there is no such member")?;
+                let place = (namespace(number), name(number));
+                let found = self.shelf.get(cluster, self.pods, &place.0, &place.1)?;
+                Ok(Some(usize::from(found.is_some())))
+            }
+            Question::Page => self.page(all()),
+            Question::IndexedLabel | Question::RareLabel => {
+                self.page(label("team", &format!("team-{}", round * 37 % 1000))?)
+            }
+            Question::FrequentLabel => self.page(label("tier", tier(round))?),
+            Question::DeclaredField => {
+                let node = node(round % members, round * 1000 % 9000);
+                self.page(field(&format!("spec.nodeName={node}"))?)
+            }
+            Question::Field => self.page(field("spec.containers[].image=nothing")?),
+            Question::CountPods => {
+                let count = self.shelf.count(&self.pods(all(), all()))?;
+                Ok(Some(usize::try_from(count)?))
+            }
+            Question::CountAll => {
+                let count = self.shelf.count(&self.everything())?;
+                Ok(Some(usize::try_from(count)?))
+            }
+            Question::Summary => {
+                let by = [SortColumn::Column(Column::Cluster)];
+                let summary = self.shelf.summary(&self.pods(all(), all()), &by)?;
+                Ok(Some(summary.groups.len()))
+            }
+            Question::SummaryAll => {
+                let by = [SortColumn::Column(Column::Cluster)];
+                let summary = self.shelf.summary(&self.everything(), &by)?;
+                Ok(Some(summary.groups.len()))
+            }
+            Question::OwnerInOne => {
+                let cluster = round % members;
+                self.owned(cluster..cluster + 1, round)
+            }
+            Question::OwnerInAll => self.owned(0..members, round),
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! Declared fields: narrow rows have their texts, and an index answers for them.
 
-use super::{Shelf, ShelfError, read, write};
+use super::{Shelf, ShelfError};
+use crate::decide::extracted;
+use crate::param::{Param, number, text};
 use crate::path::Path;
 use crate::plan::Indexed;
 use crate::row::KindId;
-use rusqlite::params;
+use std::collections::HashMap;
 
 /// How many rows one transaction completes.
 const AT_ONCE: i64 = 1000;
@@ -24,17 +26,17 @@ impl Shelf {
         let mut all: Vec<Path> = declared.cloned().unwrap_or_default();
         all.extend(new.iter().copied().cloned());
         self.fill(kind, &all)?;
-        {
-            // Rows that were written meanwhile lack the new fields, so the rest is done with the writer held.
-            let writer = self.writer.lock();
+        let sql = format!(
+            "INSERT INTO declared (kind, path) VALUES (?, ?) {}",
+            self.engine.dialect().or_leave(&["kind", "path"])
+        );
+        self.renaming(|session| {
             for path in &new {
-                writer.connection.execute(
-                    "INSERT OR IGNORE INTO declared (kind, path) VALUES (?, ?)",
-                    params![kind.0, path.to_string()],
-                )?;
+                session.run(&sql, &[kind.0.into(), path.to_string().into()])?;
             }
-            self.reload(&writer.connection)?;
-        }
+            Ok(())
+        })?;
+        // Rows that were written meanwhile lack the new fields.
         self.fill(kind, &all)?;
         for path in new {
             self.add_index(&Indexed::Field(path.to_string()), now)?;
@@ -44,39 +46,44 @@ impl Shelf {
 
     /// Writes the declared fields of all rows of a kind. No version changes: the objects did not.
     fn fill(&self, kind: KindId, paths: &[Path]) -> Result<(), ShelfError> {
+        let dialect = self.engine.dialect();
+        let select = format!(
+            "SELECT id, {} FROM object WHERE kind = ? AND id > ? AND gone IS NULL ORDER BY id LIMIT {AT_ONCE}",
+            dialect.json_text("fields")
+        );
+        let update = format!(
+            "UPDATE object SET fields = {} WHERE id = ? AND gone IS NULL",
+            dialect.json_mark()
+        );
         let mut after = 0_i64;
         loop {
-            let mut writer = self.writer.lock();
-            let transaction = writer.connection.transaction()?;
-            let ids: Vec<(i64, String)> = {
-                let mut statement = transaction.prepare_cached(
-                    "SELECT id, fields FROM object WHERE kind = ? AND id > ? AND gone IS NULL ORDER BY id LIMIT ?",
-                )?;
-                let rows = statement.query_map(params![kind.0, after, AT_ONCE], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
+            let last = self.changing(|session| {
+                let mut old: HashMap<i64, String> = HashMap::new();
+                session.rows(&select, &[kind.0.into(), after.into()], &mut |row| {
+                    old.insert(number(row, 0)?, text(row, 1)?);
+                    Ok(true)
                 })?;
-                rows.collect::<Result<_, _>>()?
-            };
-            let Some((last, _)) = ids.last() else {
-                return Ok(());
-            };
-            after = *last;
-            for (id, old) in &ids {
-                let Some((body, _)) = read::body(&transaction, *id)? else {
-                    continue;
-                };
-                let Ok(parsed) = bareboat_wire::json::parse(&body) else {
-                    continue;
-                };
-                let fields = write::extracted(&parsed.value, paths);
-                if fields != *old {
-                    let sql = "UPDATE object SET fields = ? WHERE id = ?";
-                    transaction
-                        .prepare_cached(sql)?
-                        .execute(params![fields, id])?;
+                let mut ids: Vec<i64> = old.keys().copied().collect();
+                ids.sort_unstable();
+                let mut changed: Vec<[Param; 2]> = Vec::new();
+                session.bodies(&ids, &mut |id, body, _| {
+                    if let Ok(parsed) = bareboat_wire::json::parse(body) {
+                        let fields = extracted(&parsed.value, paths);
+                        if old.get(&id) != Some(&fields) {
+                            changed.push([fields.into(), id.into()]);
+                        }
+                    }
+                    Ok(())
+                })?;
+                for values in &changed {
+                    session.run(&update, values)?;
                 }
+                Ok(ids.last().copied())
+            })?;
+            match last {
+                Some(last) => after = last,
+                None => return Ok(()),
             }
-            transaction.commit()?;
         }
     }
 }

@@ -1,33 +1,37 @@
 //! Counting rows, and counting them by values.
 
-use super::read::{self, Meter, Prepared};
+use super::groups::Counts;
+use super::read::{Chunk, Meter, Prepared, usual_place};
 use super::{Shelf, ShelfError};
+use crate::engine::Session;
 use crate::order::SortColumn;
-use crate::predicate::Truth;
+use crate::param::{Param, number};
+use crate::plan;
 use crate::query::{Group, Query, Summary};
-use crate::row::Row;
+use crate::row::{Narrow, Row};
 use crate::scan;
-use bytes::Bytes;
-use rusqlite::params_from_iter;
-use std::collections::HashMap;
 
 /// The most combinations of a summary.
 const MOST_GROUPS: usize = 10_000;
+/// How many rows are judged together.
+const TOGETHER: usize = 64;
 
 impl Shelf {
     /// Counts the rows of a search, whatever its cursor and offset.
     pub fn count(&self, query: &Query) -> Result<u64, ShelfError> {
         let prepared = self.prepare(query)?;
         if prepared.condition.residual.is_none() {
-            return self.reading(|connection| {
-                let sql = format!(
-                    "SELECT count(*) FROM object o WHERE {}",
-                    prepared.condition.sql
-                );
-                let mut statement = connection.prepare_cached(&sql)?;
-                let parameters = params_from_iter(prepared.condition.parameters.iter());
-                let count: i64 = statement.query_row(parameters, |row| row.get(0))?;
-                Ok(count.unsigned_abs())
+            let sql = format!(
+                "SELECT count(*) FROM object o WHERE {}",
+                prepared.condition.sql
+            );
+            return self.reading(|session| {
+                let mut count = 0;
+                session.rows(&sql, &prepared.condition.parameters, &mut |row| {
+                    count = number(row, 0)?.unsigned_abs();
+                    Ok(false)
+                })?;
+                Ok(count)
             });
         }
         let mut count = 0;
@@ -42,25 +46,13 @@ impl Shelf {
     pub fn summary(&self, query: &Query, by: &[SortColumn]) -> Result<Summary, ShelfError> {
         let prepared = self.prepare(query)?;
         let rev = self.visible();
-        let declared = |column: &SortColumn| match column {
-            SortColumn::Column(_) => true,
-            SortColumn::Field(path) => {
-                let mut kinds = query.kinds.iter();
-                kinds.all(|kind| prepared.directory.declares(*kind, path))
-            }
+        let groups = match self.grouped(query, &prepared, by, MOST_GROUPS)? {
+            Some(groups) => groups,
+            None => self.counted(query, &prepared, by)?,
         };
-        let bodies = !by.iter().all(declared);
-        let mut groups: HashMap<Vec<Option<String>>, u64> = HashMap::new();
-        self.each(query, &prepared, bodies, |row| {
-            let values: Vec<Option<String>> = by.iter().map(|column| value(column, row)).collect();
-            *groups.entry(values).or_default() += 1;
-            match groups.len() > MOST_GROUPS {
-                true => Err(ShelfError::Query(format!(
-                    "the summary has more than {MOST_GROUPS} combinations"
-                ))),
-                false => Ok(()),
-            }
-        })?;
+        if groups.len() > MOST_GROUPS {
+            return Err(too_many());
+        }
         let groups = groups
             .into_iter()
             .map(|(values, count)| Group { values, count });
@@ -69,7 +61,34 @@ impl Shelf {
         Ok(Summary { groups, rev })
     }
 
-    /// Calls a function with every row of a search, in no particular order.
+    /// Counts rows by values, row by row.
+    fn counted(
+        &self,
+        query: &Query,
+        prepared: &Prepared,
+        by: &[SortColumn],
+    ) -> Result<Counts, ShelfError> {
+        let declared = |column: &SortColumn| match column {
+            SortColumn::Column(_) => true,
+            SortColumn::Field(path) => {
+                let mut kinds = query.kinds.iter();
+                kinds.all(|kind| prepared.directory.declares(*kind, path))
+            }
+        };
+        let bodies = !by.iter().all(declared);
+        let mut groups = Counts::new();
+        self.each(query, prepared, bodies, |row| {
+            let values: Vec<Option<String>> = by.iter().map(|column| value(column, row)).collect();
+            *groups.entry(values).or_default() += 1;
+            match groups.len() > MOST_GROUPS {
+                true => Err(too_many()),
+                false => Ok(()),
+            }
+        })?;
+        Ok(groups)
+    }
+
+    /// Calls a function with every row of a search, in no particular order. It is told the body if bodies are wanted.
     fn each(
         &self,
         query: &Query,
@@ -77,45 +96,60 @@ impl Shelf {
         bodies: bool,
         mut take: impl FnMut(&Row<'_>) -> Result<(), ShelfError>,
     ) -> Result<(), ShelfError> {
-        let directory = &prepared.directory;
-        self.reading(|connection| {
-            let sql = format!(
-                "SELECT {} FROM object o WHERE {}",
-                read::COLUMNS,
-                prepared.condition.sql
-            );
+        let dialect = self.engine.dialect();
+        // Where rows come in parts, each part begins after the last place of the one before.
+        let part = dialect.part();
+        let (keys, limit) = match part {
+            Some(part) => (plan::usual_keys(), format!(" LIMIT {part}")),
+            None => (Vec::new(), String::new()),
+        };
+        self.reading(|session| {
             let mut meter = Meter::new(query);
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows =
-                statement.query(params_from_iter(prepared.condition.parameters.iter()))?;
-            while let Some(row) = rows.next()? {
-                let narrow = read::narrow(row)?;
-                let judge = |body: Option<&Bytes>| match &prepared.condition.residual {
-                    Some(residual) => residual.test(&Row {
-                        narrow: &narrow,
-                        body,
-                        directory,
-                    }),
-                    None => Ok(Truth::True),
+            let mut chunk = Chunk::new(prepared, bodies);
+            let mut judge =
+                |chunk: &mut Chunk<'_>, session: &dyn Session, meter: &mut Meter<'_>| {
+                    for one in chunk.judge(session, meter)? {
+                        if one.matches {
+                            take(&Row {
+                                narrow: &one.narrow,
+                                body: one.body.as_ref().map(|(body, _)| &**body),
+                                directory: &prepared.directory,
+                            })?;
+                        }
+                    }
+                    Ok(())
                 };
-                let mut truth = judge(None).map_err(ShelfError::Query)?;
-                let mut body = None;
-                if truth == Truth::Later || bodies && truth == Truth::True {
-                    body = read::body(connection, narrow.id)?.map(|(body, _)| body);
-                    truth = judge(body.as_ref()).map_err(ShelfError::Query)?;
-                }
-                meter.row(body.as_ref().map_or(0, Bytes::len), directory)?;
-                if truth == Truth::True {
-                    take(&Row {
-                        narrow: &narrow,
-                        body: body.as_ref(),
-                        directory,
-                    })?;
+            let mut after: Option<Vec<Param>> = None;
+            loop {
+                let place = after.take();
+                let (sql, parameters) =
+                    prepared.select(dialect, dialect.columns(), &keys, place.as_deref(), &limit);
+                let mut read = 0;
+                session.rows(&sql, &parameters, &mut |row| {
+                    let narrow = Narrow::read(row)?;
+                    read += 1;
+                    if part == Some(read) {
+                        after = Some(usual_place(&narrow));
+                    }
+                    chunk.add(narrow, &mut meter)?;
+                    if chunk.len() == TOGETHER {
+                        judge(&mut chunk, session, &mut meter)?;
+                    }
+                    Ok(true)
+                })?;
+                if after.is_none() {
+                    break;
                 }
             }
-            Ok(())
+            judge(&mut chunk, session, &mut meter)
         })
     }
+}
+
+fn too_many() -> ShelfError {
+    ShelfError::Query(format!(
+        "the summary has more than {MOST_GROUPS} combinations"
+    ))
 }
 
 fn value(column: &SortColumn, row: &Row<'_>) -> Option<String> {

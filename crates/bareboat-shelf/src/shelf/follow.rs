@@ -2,13 +2,14 @@
 //!
 //! Rows have only the last state, so several changes of an object come as one. Its deletion comes with the row alone.
 
-use super::{Shelf, ShelfError, read};
+use super::{Shelf, ShelfError};
+use crate::engine::Session;
 use crate::predicate::Truth;
 use crate::query::Query;
 use crate::ring::{Event, EventType};
 use crate::row::{Directory, Narrow, Row};
 use bytes::Bytes;
-use rusqlite::params;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The changes from a version on are not known any more.
@@ -54,53 +55,48 @@ impl Shelf {
         rev: i64,
         most: usize,
     ) -> Result<Result<Replayed, Expired>, ShelfError> {
+        if rev > self.visible() && !self.is_known(rev) {
+            return Ok(Err(Expired));
+        }
         {
             let ring = self.ring.lock();
             let visible = self.visible();
-            if rev > visible {
-                return Ok(Err(Expired));
-            }
             if let Some((events, rev)) = ring.after(&query.kinds, rev, most, visible) {
                 return Ok(Ok(Replayed { events, rev }));
             }
         }
-        if !self.history.read().covers(rev) {
+        if !self.engine.is_own(rev) {
             return Ok(Err(Expired));
         }
-        let replayed = self.reading(|connection| {
-            let visible = read::last_rev(connection)?;
-            let mut events: Vec<Arc<Event>> = Vec::new();
-            for kind in &query.kinds {
-                let sql = format!(
-                    "SELECT {} FROM object o WHERE kind = ? AND rev > ? ORDER BY rev LIMIT ?",
-                    read::COLUMNS
-                );
-                let mut statement = connection.prepare_cached(&sql)?;
-                let limit = i64::try_from(most).unwrap_or(i64::MAX);
-                let mut rows = statement.query(params![kind.0, rev, limit])?;
-                while let Some(row) = rows.next()? {
-                    events.push(Arc::new(merged(connection, read::narrow(row)?, rev)?));
-                }
+        let sql = format!(
+            "SELECT {} FROM object o WHERE kind = ? AND rev > ? ORDER BY rev LIMIT ?",
+            self.engine.dialect().columns()
+        );
+        self.reading(|session| {
+            let standing = session.standing()?;
+            if rev < standing.floor {
+                return Ok(Err(Expired));
             }
-            events.sort_by_key(|event| event.narrow.rev);
-            let reached = match events.get(most) {
-                Some(beyond) => beyond.narrow.rev - 1,
-                None if events.len() == most => {
-                    events.last().map_or(visible, |last| last.narrow.rev)
-                }
-                None => visible,
+            let mut rows: Vec<Narrow> = Vec::new();
+            for kind in &query.kinds {
+                let values = [kind.0.into(), rev.into(), most.into()];
+                session.rows(&sql, &values, &mut |row| {
+                    rows.push(Narrow::read(row)?);
+                    Ok(true)
+                })?;
+            }
+            rows.sort_by_key(|row| row.rev);
+            let reached = match rows.get(most) {
+                Some(beyond) => beyond.rev - 1,
+                None if rows.len() == most => rows.last().map_or(standing.last, |last| last.rev),
+                None => standing.last,
             };
-            events.retain(|event| event.narrow.rev <= reached);
-            Ok(Replayed {
-                events,
+            rows.retain(|row| row.rev <= reached);
+            Ok(Ok(Replayed {
+                events: merged(session, rows, rev)?,
                 rev: reached,
-            })
-        })?;
-        // A purge may have come between the first look and the read.
-        match self.history.read().covers(rev) {
-            true => Ok(Ok(replayed)),
-            false => Ok(Err(Expired)),
-        }
+            }))
+        })
     }
 
     /// Returns what a watch with this query sees of a change: the type of its event, or nothing.
@@ -114,29 +110,36 @@ impl Shelf {
     }
 }
 
-/// Makes one event of all changes of an object since a version.
+/// Makes one event of all changes of each object since a version.
 fn merged(
-    connection: &rusqlite::Connection,
-    narrow: Narrow,
+    session: &dyn Session,
+    rows: Vec<Narrow>,
     rev: i64,
-) -> Result<Event, ShelfError> {
-    let (body, splice) = match narrow.gone {
-        true => (Bytes::new(), 0),
-        false => read::body(connection, narrow.id)?.unwrap_or_default(),
+) -> Result<Vec<Arc<Event>>, ShelfError> {
+    let live = rows.iter().filter(|row| !row.gone);
+    let ids: Vec<i64> = live.map(|row| row.id).collect();
+    let mut bodies: HashMap<i64, (Bytes, usize)> = HashMap::new();
+    session.bodies(&ids, &mut |id, body, splice| {
+        bodies.insert(id, (Bytes::copy_from_slice(body), splice));
+        Ok(())
+    })?;
+    let event = |narrow: Narrow| {
+        let (body, splice) = bodies.remove(&narrow.id).unwrap_or_default();
+        let event = match (narrow.gone, narrow.born > rev) {
+            (true, _) => EventType::Deleted,
+            (false, true) => EventType::Added,
+            (false, false) => EventType::Modified,
+        };
+        Arc::new(Event {
+            event,
+            narrow,
+            body,
+            splice,
+            before: None,
+            merged: true,
+        })
     };
-    let event = match (narrow.gone, narrow.born > rev) {
-        (true, _) => EventType::Deleted,
-        (false, true) => EventType::Added,
-        (false, false) => EventType::Modified,
-    };
-    Ok(Event {
-        event,
-        narrow,
-        body,
-        splice,
-        before: None,
-        merged: true,
-    })
+    Ok(rows.into_iter().map(event).collect())
 }
 
 fn seen(query: &Query, event: &Event, directory: &Directory) -> Result<Option<EventType>, String> {

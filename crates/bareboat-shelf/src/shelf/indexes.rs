@@ -1,8 +1,9 @@
 //! Indexes that are declared or learnt: a generated column over the labels or fields of narrow rows, and an index on it.
 
 use super::{Shelf, ShelfError};
+use crate::engine::{NewIndex, Session};
+use crate::param::{number, text};
 use crate::plan::Indexed;
-use rusqlite::{Connection, params};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -42,22 +43,28 @@ impl Uses {
 }
 
 /// Reads the list of indexes.
-pub(super) fn load(connection: &Connection) -> Result<Indexes, ShelfError> {
-    let mut statement = connection.prepare("SELECT no, sort, key FROM learnt")?;
-    let rows = statement.query_map([], |row| {
-        let (no, sort, key): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let indexed = match sort.as_str() {
-            "label" => Indexed::Label(key),
+pub(super) fn load(session: &dyn Session) -> Result<Indexes, ShelfError> {
+    let mut found = HashMap::new();
+    // The name of a column is a keyword of MariaDB. Indexes that are made or dropped at the moment have a negative time.
+    let list = "SELECT no, sort, `key` FROM learnt WHERE used >= 0";
+    session.rows(list, &[], &mut |row| {
+        let key = text(row, 2)?;
+        let indexed = match row.text(1)? {
+            Some("label") => Indexed::Label(key),
             _ => Indexed::Field(key),
         };
-        Ok((indexed, no))
+        found.insert(indexed, number(row, 0)?);
+        Ok(true)
     })?;
-    Ok(Indexes(rows.collect::<Result<_, _>>()?))
+    Ok(Indexes(found))
 }
 
 impl Shelf {
     /// Makes indexes for labels that were asked for often, and drops those that were not used for long.
     pub(super) fn learn(&self, now: i64) -> Result<(), ShelfError> {
+        if !self.engine.dialect().learns() {
+            return Ok(());
+        }
         let (wanted, used) = {
             let mut uses = self.uses.lock();
             let often = self.settings.learn_after;
@@ -73,27 +80,47 @@ impl Shelf {
             let used: Vec<String> = uses.used.drain().map(|(key, ())| key).collect();
             (wanted, used)
         };
-        for key in used {
-            self.writer.lock().connection.execute(
-                "UPDATE learnt SET used = ? WHERE sort = 'label' AND key = ?",
-                params![now, key],
-            )?;
+        if !used.is_empty() {
+            self.changing(|session| {
+                for key in &used {
+                    let sql = "UPDATE learnt SET used = ? WHERE sort = 'label' AND `key` = ? AND used >= 0";
+                    session.run(sql, &[now.into(), key.as_str().into()])?;
+                }
+                Ok(())
+            })?;
         }
         for key in wanted {
             self.add_index(&Indexed::Label(key), now)?;
         }
         let old = now - i64::try_from(self.settings.forget_after.as_millis()).unwrap_or(i64::MAX);
-        let unused: Vec<i64> = {
-            let writer = self.writer.lock();
-            let sql = "SELECT no FROM learnt WHERE sort = 'label' AND used < ?";
-            let mut statement = writer.connection.prepare(sql)?;
-            let rows = statement.query_map([old], |row| row.get(0))?;
-            rows.collect::<Result<_, _>>()?
-        };
-        unused.into_iter().try_for_each(|no| self.drop_index(no))
+        let unused = self.reading(|session| {
+            let mut unused = Vec::new();
+            let sql = "SELECT no FROM learnt WHERE sort = 'label' AND used >= 0 AND used < ?";
+            session.rows(sql, &[old.into()], &mut |row| {
+                unused.push(number(row, 0)?);
+                Ok(true)
+            })?;
+            Ok(unused)
+        })?;
+        if self.is_shared() {
+            self.complete_indexes(now)?;
+        }
+        for no in unused {
+            self.drop_index(no, now)?;
+        }
+        self.engine.clear_indexes(now)
     }
 
-    /// Makes an index, if there is room for one.
+    /// Makes the indexes of declared fields that were put off.
+    fn complete_indexes(&self, now: i64) -> Result<(), ShelfError> {
+        let directory = self.directory();
+        for path in directory.declared.values().flatten() {
+            self.add_index(&Indexed::Field(path.to_string()), now)?;
+        }
+        Ok(())
+    }
+
+    /// Makes an index, if there is room for one and the database needs it.
     pub(super) fn add_index(&self, indexed: &Indexed, now: i64) -> Result<(), ShelfError> {
         let (sort, column, key) = match indexed {
             Indexed::Label(key) => ("label", "labels", key),
@@ -101,39 +128,35 @@ impl Shelf {
         };
         let common = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
         let current = self.indexes.read().clone();
-        if !key.chars().all(common) || current.column(indexed).is_some() || current.0.len() >= MOST
+        if !self.engine.dialect().learns()
+            || !key.chars().all(common)
+            || current.column(indexed).is_some()
+            || current.0.len() >= MOST
         {
             return Ok(());
         }
-        let mut writer = self.writer.lock();
-        let transaction = writer.connection.transaction()?;
-        transaction.execute(
-            "INSERT INTO learnt (sort, key, used) VALUES (?, ?, ?)",
-            params![sort, key, now],
-        )?;
-        let no = transaction.last_insert_rowid();
         // A definition has no parameters, so the key is part of the text; its characters were checked.
-        transaction.execute_batch(&format!(
-            "ALTER TABLE object ADD COLUMN x{no} TEXT GENERATED ALWAYS AS (json_extract({column}, '$.\"{key}\"')) VIRTUAL;
-             CREATE INDEX object_x{no} ON object (kind, x{no}, ns, name, member) WHERE gone IS NULL AND x{no} IS NOT NULL;"
-        ))?;
-        transaction.commit()?;
-        tracing::info!(sort, key, "made an index of the shelf");
-        *self.indexes.write() = Arc::new(load(&writer.connection)?);
+        let expression = self.engine.dialect().indexed(column, key);
+        self.engine.add_index(&NewIndex {
+            sort,
+            key,
+            expression,
+            now,
+        })?;
+        let made = self.reading(load)?;
+        if made.column(indexed).is_some() {
+            tracing::info!(sort, key, "made an index of the shelf");
+        }
+        *self.indexes.write() = Arc::new(made);
         Ok(())
     }
 
-    fn drop_index(&self, no: i64) -> Result<(), ShelfError> {
+    fn drop_index(&self, no: i64, now: i64) -> Result<(), ShelfError> {
         // Searches stop to use it first.
-        let mut writer = self.writer.lock();
         let mut left = Indexes::clone(&self.indexes.read());
         left.0.retain(|_, column| *column != no);
         *self.indexes.write() = Arc::new(left);
-        let transaction = writer.connection.transaction()?;
-        transaction.execute_batch(&format!(
-            "DROP INDEX object_x{no}; ALTER TABLE object DROP COLUMN x{no}; DELETE FROM learnt WHERE no = {no};"
-        ))?;
-        Ok(transaction.commit()?)
+        self.engine.drop_index(no, now)
     }
 
     /// Returns the labels and fields that have an index.

@@ -1,89 +1,92 @@
 //! Members, kinds, and how far each of them is synced.
 
-use super::{Shelf, ShelfError};
+use super::{Names, Shelf, ShelfError, indexes};
+use crate::engine::{Progress, Session};
+use crate::param::{Param, number, text};
 use crate::path::Path;
 use crate::row::{Directory, KindId, KindInfo, MemberId};
-use rusqlite::{Connection, OptionalExtension as _, params};
 use std::sync::Arc;
 
-/// How far a kind of a member is synced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// The API version that is synced.
-    pub version: String,
-    /// The member's resourceVersion to resume from; empty if there is none.
-    pub resource_version: String,
-}
-
 /// Reads all names.
-pub(super) fn load(connection: &Connection) -> Result<Directory, ShelfError> {
+pub(super) fn load(session: &dyn Session) -> Result<Directory, ShelfError> {
     let mut directory = Directory::default();
-    let mut members = connection.prepare("SELECT id, name, present FROM member")?;
-    let mut rows = members.query([])?;
-    while let Some(row) = rows.next()? {
-        let (id, name): (i64, String) = (row.get(0)?, row.get(1)?);
-        if row.get(2)? {
+    session.rows("SELECT id, name, present FROM member", &[], &mut |row| {
+        let (id, name) = (number(row, 0)?, text(row, 1)?);
+        if number(row, 2)? != 0 {
             directory.member_ids.insert(name.clone(), id);
         }
         directory.members.insert(id, name);
-    }
-    let mut kinds = connection.prepare("SELECT id, grp, resource, kind, namespaced FROM kind")?;
-    let mut rows = kinds.query([])?;
-    while let Some(row) = rows.next()? {
-        let id: i64 = row.get(0)?;
+        Ok(true)
+    })?;
+    let kinds = "SELECT id, grp, resource, kind, namespaced FROM kind";
+    session.rows(kinds, &[], &mut |row| {
+        let id = number(row, 0)?;
         let info = KindInfo {
-            group: row.get(1)?,
-            resource: row.get(2)?,
-            kind: row.get(3)?,
-            namespaced: row.get(4)?,
+            group: text(row, 1)?,
+            resource: text(row, 2)?,
+            kind: text(row, 3)?,
+            namespaced: number(row, 4)? != 0,
         };
         let key = (info.group.clone(), info.resource.clone());
         directory.kind_ids.insert(key, id);
         directory.kinds.insert(id, info);
-    }
-    let mut declared = connection.prepare("SELECT kind, path FROM declared ORDER BY path")?;
-    let mut rows = declared.query([])?;
-    while let Some(row) = rows.next()? {
-        let (kind, path): (i64, String) = (row.get(0)?, row.get(1)?);
-        if let Ok(path) = Path::parse(&path) {
-            directory.declared.entry(kind).or_default().push(path);
+        Ok(true)
+    })?;
+    let declared = "SELECT kind, path FROM declared ORDER BY path";
+    session.rows(declared, &[], &mut |row| {
+        if let Ok(path) = Path::parse(&text(row, 1)?) {
+            let kind = directory.declared.entry(number(row, 0)?).or_default();
+            kind.push(path);
         }
-    }
+        Ok(true)
+    })?;
     Ok(directory)
 }
 
 impl Shelf {
     /// Reads the names again after a change of them.
-    pub(super) fn reload(&self, connection: &Connection) -> Result<(), ShelfError> {
-        let directory = load(connection)?;
-        *self.directory.write() = Arc::new(directory);
+    pub(super) fn reload(&self, session: &dyn Session) -> Result<(), ShelfError> {
+        let version = session.standing()?.names;
+        let directory = Arc::new(load(session)?);
+        let indexes = match self.is_shared() && self.engine.dialect().learns() {
+            true => Some(indexes::load(session)?),
+            false => None,
+        };
+        let mut names = self.names.write();
+        // Another thread may have read them later than this transaction began.
+        if version >= names.version {
+            *names = Names { directory, version };
+            if let Some(indexes) = indexes {
+                *self.indexes.write() = Arc::new(indexes);
+            }
+        }
         Ok(())
     }
 
     /// Returns the number of a member; it is added if it is new. The uid is that of its namespace kube-system, or empty if that is not
     /// known. The second value is whether the member is another cluster than before.
     pub fn add_member(&self, name: &str, uid: &str) -> Result<(MemberId, bool), ShelfError> {
-        let writer = self.writer.lock();
-        let connection = &writer.connection;
-        let known: Option<(i64, String)> = connection
-            .query_row("SELECT id, uid FROM member WHERE name = ?", [name], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-            .optional()?;
-        let changed = known
-            .as_ref()
-            .is_some_and(|(_, old)| !uid.is_empty() && !old.is_empty() && old != uid);
-        connection.execute(
-            "INSERT INTO member (name, uid, present) VALUES (?1, ?2, 1) ON CONFLICT (name) DO UPDATE
-             SET present = 1, uid = CASE WHEN ?2 = '' THEN uid ELSE ?2 END",
-            params![name, uid],
-        )?;
-        let id = match known {
-            Some((id, _)) => id,
-            None => connection.last_insert_rowid(),
-        };
-        self.reload(connection)?;
-        Ok((MemberId(id), changed))
+        let known = self.reading(|session| find_member(session, name))?;
+        if let Some((id, old, true)) = &known
+            && (uid.is_empty() || uid == old)
+        {
+            return Ok((MemberId(*id), false));
+        }
+        self.renaming(|session| {
+            let known = find_member(session, name)?;
+            let changed = known.as_ref().is_some_and(|(_, old, _)| {
+                !uid.is_empty() && !old.is_empty() && old != uid
+            });
+            let insert = format!(
+                "INSERT INTO member (name, uid, present) VALUES (?, ?, 1) {}",
+                self.engine.dialect().or_leave(&["name"])
+            );
+            session.run(&insert, &[name.into(), uid.into()])?;
+            let update = "UPDATE member SET present = 1, uid = CASE WHEN ? = '' THEN uid ELSE ? END WHERE name = ?";
+            session.run(update, &[uid.into(), uid.into(), name.into()])?;
+            let found = find_member(session, name)?;
+            Ok((MemberId(found.map_or(0, |(id, ..)| id)), changed))
+        })
     }
 
     /// Returns the number of a kind; it is added if it is new.
@@ -94,58 +97,77 @@ impl Shelf {
         {
             return Ok(id);
         }
-        let writer = self.writer.lock();
-        let id = writer.connection.query_row(
-            "INSERT INTO kind (grp, resource, kind, namespaced) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (grp, resource) DO UPDATE SET kind = ?3, namespaced = ?4 RETURNING id",
-            params![info.group, info.resource, info.kind, info.namespaced],
-            |row| row.get(0),
-        )?;
-        self.reload(&writer.connection)?;
-        Ok(KindId(id))
+        self.renaming(|session| {
+            let values = [
+                info.kind.as_str().into(),
+                Param::Int(i64::from(info.namespaced)),
+                info.group.as_str().into(),
+                info.resource.as_str().into(),
+            ];
+            let insert = format!(
+                "INSERT INTO kind (kind, namespaced, grp, resource) VALUES (?, ?, ?, ?) {}",
+                self.engine.dialect().or_leave(&["grp", "resource"])
+            );
+            session.run(&insert, &values)?;
+            let update = "UPDATE kind SET kind = ?, namespaced = ? WHERE grp = ? AND resource = ?";
+            session.run(update, &values)?;
+            let mut id = 0;
+            let find = "SELECT id FROM kind WHERE grp = ? AND resource = ?";
+            session.rows(find, &values[2..], &mut |row| {
+                id = number(row, 0)?;
+                Ok(false)
+            })?;
+            Ok(KindId(id))
+        })
     }
 
-    /// Returns a random text of this file, which is the same as long as the file exists.
+    /// Returns a random text of this shelf, which is the same as long as the shelf exists.
     pub fn salt(&self) -> Result<Vec<u8>, ShelfError> {
-        let writer = self.writer.lock();
-        writer.connection.execute(
-            "INSERT OR IGNORE INTO meta (key, value) VALUES ('salt', lower(hex(randomblob(32))))",
-            [],
-        )?;
-        let salt: String = writer.connection.query_row(
-            "SELECT value FROM meta WHERE key = 'salt'",
-            [],
-            |row| row.get(0),
-        )?;
-        Ok(salt.into_bytes())
+        self.engine.salt()
     }
 
     /// Returns how far the kinds of a member are synced.
     pub fn progress(&self, member: MemberId) -> Result<Vec<(KindId, Progress)>, ShelfError> {
-        self.reading(|connection| {
-            let mut statement = connection
-                .prepare_cached("SELECT kind, version, rv FROM progress WHERE member = ?")?;
-            let rows = statement.query_map([member.0], |row| {
+        self.reading(|session| {
+            let mut found = Vec::new();
+            let sql = "SELECT kind, version, rv FROM progress WHERE member = ?";
+            session.rows(sql, &[member.0.into()], &mut |row| {
                 let progress = Progress {
-                    version: row.get(1)?,
-                    resource_version: row.get(2)?,
+                    version: text(row, 1)?,
+                    resource_version: text(row, 2)?,
                 };
-                Ok((KindId(row.get(0)?), progress))
+                found.push((KindId(number(row, 0)?), progress));
+                Ok(true)
             })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            Ok(found)
         })
     }
 
     /// Returns the number of live rows of a member, per kind.
     pub fn counts(&self, member: MemberId) -> Result<Vec<(KindId, u64)>, ShelfError> {
-        self.reading(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT kind, count(*) FROM object WHERE member = ? AND gone IS NULL GROUP BY kind",
-            )?;
-            let rows = statement.query_map([member.0], |row| {
-                Ok((KindId(row.get(0)?), row.get::<_, i64>(1)?.unsigned_abs()))
+        self.reading(|session| {
+            let mut found = Vec::new();
+            let sql =
+                "SELECT kind, count(*) FROM object WHERE member = ? AND gone IS NULL GROUP BY kind";
+            session.rows(sql, &[member.0.into()], &mut |row| {
+                found.push((KindId(number(row, 0)?), number(row, 1)?.unsigned_abs()));
+                Ok(true)
             })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            Ok(found)
         })
     }
+}
+
+/// Returns the number of a member, the uid that is known of it, and whether it is present.
+fn find_member(
+    session: &dyn Session,
+    name: &str,
+) -> Result<Option<(i64, String, bool)>, ShelfError> {
+    let mut found = None;
+    let sql = "SELECT id, uid, present FROM member WHERE name = ?";
+    session.rows(sql, &[name.into()], &mut |row| {
+        found = Some((number(row, 0)?, text(row, 1)?, number(row, 2)? != 0));
+        Ok(false)
+    })?;
+    Ok(found)
 }

@@ -1,9 +1,10 @@
 //! Owner search: from an owner down to its descendants, by the uids of controllers.
 
 use super::{Shelf, ShelfError};
+use crate::engine::Session;
+use crate::param::{Param, text};
+use crate::plan::among_numbers;
 use crate::row::{KindId, MemberId};
-use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
 
 /// The most objects of one generation.
 const MOST: usize = 10_000;
@@ -45,22 +46,22 @@ impl Shelf {
                 "ownerSeniority is at most {DEEPEST}"
             )));
         }
-        self.reading(|connection| {
+        self.reading(|session| {
             let mut uids = match &search.owner {
                 Owner::Uid(uid) => vec![uid.clone()],
-                Owner::Name { name, kind } => named(connection, search, name, *kind)?,
+                Owner::Name { name, kind } => named(session, search, name, *kind)?,
             };
             for _ in 0..search.seniority {
                 let mut next = Vec::new();
                 for part in uids.chunks(500) {
                     let sql = format!(
-                        "SELECT uid FROM object WHERE gone IS NULL AND owner <> '' AND member IN ({}) AND owner IN ({}) LIMIT {}",
-                        numbers(&search.members),
+                        "SELECT uid FROM object WHERE gone IS NULL AND owner <> '' AND {} AND owner IN ({}) LIMIT {}",
+                        members(search),
                         vec!["?"; part.len()].join(", "),
                         MOST + 1,
                     );
-                    let texts = part.iter().map(|uid| Value::Text(uid.clone()));
-                    next.extend(texts_of(connection, &sql, texts.collect())?);
+                    let texts: Vec<Param> = part.iter().map(|uid| uid.as_str().into()).collect();
+                    next.extend(texts_of(session, &sql, &texts)?);
                     if next.len() > MOST {
                         return Err(too_many());
                     }
@@ -73,7 +74,7 @@ impl Shelf {
 }
 
 fn named(
-    connection: &Connection,
+    session: &dyn Session,
     search: &OwnerSearch,
     name: &str,
     kind: Option<KindId>,
@@ -85,10 +86,10 @@ fn named(
         None => "kind IN (SELECT id FROM kind)".to_owned(),
     };
     let mut sql = format!(
-        "SELECT uid FROM object WHERE gone IS NULL AND {kinds} AND name = ? AND member IN ({})",
-        numbers(&search.members)
+        "SELECT uid FROM object WHERE gone IS NULL AND {kinds} AND name = ? AND {}",
+        members(search)
     );
-    values.push(Value::Text(name.to_owned()));
+    values.push(name.into());
     if !search.namespaces.is_empty() {
         let marks = vec!["?"; search.namespaces.len()].join(", ");
         sql.push_str(&format!(" AND ns IN ('', {marks})"));
@@ -96,11 +97,11 @@ fn named(
             search
                 .namespaces
                 .iter()
-                .map(|text| Value::Text(text.clone())),
+                .map(|text| Param::from(text.as_str())),
         );
     }
     sql.push_str(&format!(" LIMIT {}", MOST + 1));
-    let uids = texts_of(connection, &sql, values)?;
+    let uids = texts_of(session, &sql, &values)?;
     match uids.len() > MOST {
         true => Err(too_many()),
         false => Ok(uids),
@@ -113,17 +114,15 @@ fn too_many() -> ShelfError {
     ))
 }
 
-fn numbers(members: &[MemberId]) -> String {
-    let ids: Vec<String> = members.iter().map(|member| member.0.to_string()).collect();
-    ids.join(", ")
+fn members(search: &OwnerSearch) -> String {
+    among_numbers("member", search.members.iter().map(|member| member.0))
 }
 
-fn texts_of(
-    connection: &Connection,
-    sql: &str,
-    values: Vec<Value>,
-) -> Result<Vec<String>, ShelfError> {
-    let mut statement = connection.prepare(sql)?;
-    let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+fn texts_of(session: &dyn Session, sql: &str, values: &[Param]) -> Result<Vec<String>, ShelfError> {
+    let mut texts = Vec::new();
+    session.rows(sql, values, &mut |row| {
+        texts.push(text(row, 0)?);
+        Ok(true)
+    })?;
+    Ok(texts)
 }

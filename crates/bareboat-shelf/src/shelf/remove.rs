@@ -1,9 +1,11 @@
 //! Removing many rows: what a list no longer has, a kind of a member, a whole member.
 
-use super::{Batch, Change, Progress, Shelf, ShelfError};
+use super::{Shelf, ShelfError};
+use crate::engine::{Batch, Change, Progress};
+use crate::param::{number, text};
+use crate::plan;
 use crate::row::{KindId, MemberId};
 use crate::seen::Seen;
-use rusqlite::params;
 
 /// How many rows one transaction removes, so that other writes get their turn.
 const AT_ONCE: usize = 2000;
@@ -26,7 +28,7 @@ impl Shelf {
             changes: Vec::new(),
             progress: Some(progress),
         };
-        self.apply(vec![batch], now)?;
+        self.apply(&[batch], now)?;
         Ok(removed)
     }
 
@@ -37,40 +39,29 @@ impl Shelf {
         kind: KindId,
         now: i64,
     ) -> Result<usize, ShelfError> {
-        self.writer.lock().connection.execute(
-            "DELETE FROM progress WHERE member = ? AND kind = ?",
-            params![member.0, kind.0],
-        )?;
+        let sql = "DELETE FROM progress WHERE member = ? AND kind = ?";
+        self.changing(|session| session.run(sql, &[member.0.into(), kind.0.into()]))?;
         self.remove_rows(member, kind, |_| true, None, now)
     }
 
-    /// Removes a member with all its rows.
+    /// Removes a member with all its rows. Its name goes last, so that a removal that was interrupted is begun again.
     pub fn remove_member(&self, member: MemberId, now: i64) -> Result<usize, ShelfError> {
-        {
-            let writer = self.writer.lock();
-            writer.connection.execute(
-                "UPDATE member SET present = 0, uid = '' WHERE id = ?",
-                [member.0],
-            )?;
-            self.reload(&writer.connection)?;
-        }
         let mut removed = 0;
         for (kind, _) in self.counts(member)? {
             removed += self.remove_kind(member, kind, now)?;
         }
-        self.writer
-            .lock()
-            .connection
-            .execute("DELETE FROM progress WHERE member = ?", [member.0])?;
+        self.renaming(|session| {
+            let id = [member.0.into()];
+            session.run("DELETE FROM progress WHERE member = ?", &id)?;
+            session.run("UPDATE member SET present = 0, uid = '' WHERE id = ?", &id)
+        })?;
         Ok(removed)
     }
 
     /// Forgets the versions of a member, so that all its kinds are listed again.
     pub fn forget_progress(&self, member: MemberId) -> Result<(), ShelfError> {
-        let writer = self.writer.lock();
-        writer
-            .connection
-            .execute("UPDATE progress SET rv = '' WHERE member = ?", [member.0])?;
+        let sql = "UPDATE progress SET rv = '' WHERE member = ?";
+        self.changing(|session| session.run(sql, &[member.0.into()]))?;
         Ok(())
     }
 
@@ -85,23 +76,24 @@ impl Shelf {
         let mut removed = 0;
         let mut after = (String::new(), String::new());
         loop {
-            let rows = self.reading(|connection| {
-                let mut statement = connection.prepare_cached(
+            let rows = self.reading(|session| {
+                let mut rows: Vec<(i64, String, String)> = Vec::new();
+                let (more, values) = plan::after(
+                    self.engine.dialect(),
+                    &["ns", "name"].map(|column| (column.to_owned(), false)),
+                    &[after.0.as_str().into(), after.1.as_str().into()],
+                );
+                let sql = format!(
                     "SELECT id, ns, name FROM object WHERE member = ? AND kind = ? AND gone IS NULL
-                     AND (ns, name) > (?, ?) ORDER BY ns, name LIMIT ?",
-                )?;
-                let most = AT_ONCE as i64;
-                let rows = statement.query_map(
-                    params![member.0, kind.0, after.0, after.1, most],
-                    |row| {
-                        Ok((
-                            row.get::<_, i64>(0)?,
-                            row.get::<_, String>(1)?,
-                            row.get::<_, String>(2)?,
-                        ))
-                    },
-                )?;
-                Ok(rows.collect::<Result<Vec<_>, _>>()?)
+                     AND {more} ORDER BY ns, name LIMIT {AT_ONCE}"
+                );
+                let mut place = vec![member.0.into(), kind.0.into()];
+                place.extend(values);
+                session.rows(&sql, &place, &mut |row| {
+                    rows.push((number(row, 0)?, text(row, 1)?, text(row, 2)?));
+                    Ok(true)
+                })?;
+                Ok(rows)
             })?;
             let Some(last) = rows.last() else {
                 return Ok(removed);
@@ -123,7 +115,7 @@ impl Shelf {
                     changes,
                     progress: None,
                 };
-                self.apply(vec![batch], now)?;
+                self.apply(&[batch], now)?;
             }
         }
     }

@@ -46,7 +46,7 @@ fn list(rig: &Rig, truth: &Truth, member: usize) {
             changes: changes.collect(),
             progress: None,
         };
-        let applied = rig.shelf.apply(vec![batch], 1).expect("a page is written");
+        let applied = rig.shelf.apply(&[batch], 1).expect("a page is written");
         applied
             .into_iter()
             .flat_map(|one| one.rows)

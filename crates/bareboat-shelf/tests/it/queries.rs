@@ -26,7 +26,7 @@ fn owned(rig: &Rig, member: usize, resource: &str, name: &str, uid: &str, owner:
         changes: vec![change_to(crate::rig::MEMBERS[member], object)],
         progress: Some(progress("1")),
     };
-    rig.shelf.apply(vec![batch], 1).expect("it is written");
+    rig.shelf.apply(&[batch], 1).expect("it is written");
 }
 
 #[test]
@@ -147,6 +147,7 @@ fn summaries_count_combinations() {
             spec,
         );
     }
+    rig.put(2, "a", "none", "none", value!({}));
     let phase = Path::parse("spec.phase").expect("it parses");
     let by = [
         SortColumn::Column(Column::Cluster),
@@ -167,7 +168,13 @@ fn summaries_count_combinations() {
         .collect();
     assert_eq!(
         text,
-        ["c1 Running 3", "c2 Running 3", "c1 Failed 2", "c2 Failed 1"]
+        [
+            "c1 Running 3",
+            "c2 Running 3",
+            "c1 Failed 2",
+            "c2 Failed 1",
+            "c3 - 1"
+        ]
     );
     rig.shelf
         .declare(rig.pods, &[phase], 1)
@@ -209,6 +216,55 @@ fn a_search_that_reads_too_much_names_the_field() {
         other => panic!("{other:?}"),
     }
     assert!(rig.shelf.count(&query).is_err());
+}
+
+#[test]
+fn pages_of_one_request_share_its_bounds() {
+    let mut rig = Rig::new();
+    for index in 0..50 {
+        let wanted = ["web", "other"][index % 2];
+        rig.put_object(
+            0,
+            "a",
+            &format!("p{index:02}"),
+            &format!("u{index}"),
+            value!({}),
+            value!({"z": wanted, "x": ("web".repeat(300))}),
+        );
+    }
+    let field = |text: &str| {
+        let mut query = Query {
+            bounds: Bounds {
+                time: Duration::from_secs(60),
+                bytes: 20_000,
+            },
+            ..rig.query()
+        };
+        for requirement in parse_field_selector(text).expect("it parses") {
+            query.filter.and(Predicate::Term(Term::Field(requirement)));
+        }
+        query
+    };
+    // Every body contains the text, so half of them are read in vain.
+    let mut query = field("spec.z=web");
+    let mut pages = 0;
+    let refused = loop {
+        let page = match rig.shelf.page(&query, 2) {
+            Ok(page) => page,
+            Err(error) => break error,
+        };
+        assert!(page.left.bytes < query.bounds.bytes);
+        (query.after, query.bounds) = (page.next, page.left);
+        pages += 1;
+        assert!(pages < 20, "the bounds are never reached");
+    };
+    assert!(matches!(refused, ShelfError::TooLong { .. }), "{refused:?}");
+    assert!(pages >= 2, "{pages}");
+    // No body contains this one: a glance is enough, and does not count.
+    let query = field("spec.z=nobody");
+    let page = rig.shelf.page(&query, 2).expect("it is within its bounds");
+    assert_eq!((page.items.len(), page.left.bytes), (0, 20_000));
+    assert_eq!(rig.shelf.count(&query).expect("it is within its bounds"), 0);
 }
 
 #[test]

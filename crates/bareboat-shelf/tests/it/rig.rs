@@ -1,15 +1,15 @@
-//! A shelf in a temporary directory, and objects to put on it.
+//! A shelf, and objects to put on it.
 
+use crate::site::Site;
 use bareboat_api::{Value, value};
 use bareboat_shelf::{
     Batch, Change, Draft, KindId, KindInfo, MemberId, Progress, Query, Settings, Shelf,
 };
 use std::sync::Arc;
-use tempfile::TempDir;
 
 pub(crate) struct Rig {
     pub(crate) shelf: Arc<Shelf>,
-    pub(crate) dir: TempDir,
+    pub(crate) site: Site,
     pub(crate) pods: KindId,
     pub(crate) members: Vec<MemberId>,
     version: u64,
@@ -24,10 +24,8 @@ impl Rig {
     }
 
     pub(crate) fn with(settings: Settings) -> Rig {
-        let dir = tempfile::tempdir().expect("a directory can be made");
-        let shelf =
-            Shelf::open(dir.path().join("fleet.db"), settings).expect("a shelf can be made");
-        let shelf = Arc::new(shelf);
+        let site = Site::new();
+        let shelf = Arc::new(site.open(settings));
         let members =
             MEMBERS.map(|name| shelf.add_member(name, "").expect("a member can be added").0);
         let pods = shelf
@@ -35,7 +33,7 @@ impl Rig {
             .expect("a kind can be added");
         Rig {
             shelf,
-            dir,
+            site,
             pods,
             members: members.to_vec(),
             version: 0,
@@ -47,8 +45,7 @@ impl Rig {
         if clean {
             self.shelf.close().expect("a shelf can be closed");
         }
-        let path = self.dir.path().join("fleet.db");
-        self.shelf = Arc::new(Shelf::open(path, Settings::default()).expect("it opens again"));
+        self.shelf = Arc::new(self.site.open(Settings::default()));
     }
 
     pub(crate) fn put(
@@ -102,9 +99,7 @@ impl Rig {
             changes: vec![change],
             progress: Some(progress("1")),
         };
-        self.shelf
-            .apply(vec![batch], 1)
-            .expect("a change is written");
+        self.shelf.apply(&[batch], 1).expect("a change is written");
     }
 
     pub(crate) fn query(&self) -> Query {

@@ -69,6 +69,15 @@ impl Connection {
 
     /// Runs `statements`, sent as one text. Returns the last row of all results. The text must not contain values.
     pub(super) async fn run(&mut self, statements: &str) -> Result<Option<Row>, Error> {
+        self.run_within(statements, SILENCE).await
+    }
+
+    /// Like `run`, with a limit of its own.
+    pub(super) async fn run_within(
+        &mut self,
+        statements: &str,
+        limit: Duration,
+    ) -> Result<Option<Row>, Error> {
         self.broken = true;
         let conversation = async {
             let mut result = self.conn.query_iter(statements).await?;
@@ -84,7 +93,7 @@ impl Connection {
             result.drop_result().await?;
             Ok(last)
         };
-        let result = timeout(SILENCE, conversation).await;
+        let result = timeout(limit, conversation).await;
         self.ended(result.unwrap_or_else(|_| Err(silence())))
     }
 
@@ -141,6 +150,12 @@ impl Connection {
         })
         .await?;
         Ok(first)
+    }
+
+    /// Returns how many rows the last statement changed.
+    #[cfg(feature = "shelf")]
+    pub(super) fn changed(&self) -> u64 {
+        self.conn.affected_rows()
     }
 
     /// Rolls back the transaction. If that fails, the connection is not used again, which ends the transaction too.

@@ -11,8 +11,8 @@ use super::Inner;
 /// The interval while reads wait, or shortly after another server wrote.
 const SHORT: Duration = Duration::from_millis(5);
 /// The interval while there are watchers.
-const WATCHED: Duration = Duration::from_millis(20);
-const LONG: Duration = Duration::from_millis(110);
+const WATCHED: Duration = Duration::from_millis(21);
+const LONG: Duration = Duration::from_millis(125);
 /// How long after a write of another server the interval stays short.
 const MOMENT: Duration = Duration::from_secs(1);
 

@@ -146,10 +146,11 @@ impl Inner {
         })
     }
 
-    /// Reads the server settings that decide whether acknowledged writes survive a crash.
+    /// Reads the server settings that decide whether acknowledged writes survive a crash, and how far compaction is.
     pub(super) fn settings(&self) -> Result<Vec<Setting>, BackendError> {
         const LOSS: &str = "set it to 1: a crash loses acknowledged writes";
-        let names = "SELECT @@version, @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@log_bin, @@sync_binlog";
+        let names = "SELECT @@version, @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@log_bin, @@sync_binlog,
+            swept, (SELECT COUNT(*) FROM log WHERE rev > meta.swept AND rev <= meta.floor) FROM meta WHERE id = 1";
         let row = self.cold(async |link| {
             let row = link.first(names, ()).await.map_err(read_failed)?;
             row.ok_or_else(closed)
@@ -170,6 +171,7 @@ impl Inner {
             Setting::judged("innodb_doublewrite", &*doublewrite, doubled, "turn it on"),
             Setting::good("log_bin", binlog),
             Setting::judged("sync_binlog", &*sync, synced, LOSS),
+            Setting::swept(rows::number(&row, 5), rows::number(&row, 6)),
         ])
     }
 

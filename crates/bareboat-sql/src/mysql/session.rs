@@ -7,6 +7,7 @@ use mysql_async::{Conn, Error, Opts};
 use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
+use super::address::Address;
 use super::link::{Connection, Server, silence};
 use super::rows::{self, number, text};
 use super::schema::{self, hex};
@@ -26,38 +27,9 @@ const JUMP: u64 = 1 << 20;
 const SMALLEST_PACKET: usize = 4 << 20;
 
 impl Inner {
-    /// Opens a connection, and detects the kind of server.
-    async fn dial(&self) -> Result<Connection, SqlError> {
-        let mut options = self.address.options.clone();
-        if let Some(password) = self.address.choices.password()? {
-            options = options.pass(Some(password));
-        }
-        let options = Opts::from(options.ssl_opts(tls::of(&self.address)?));
-        let mut link = Connection::new(log_in(&options).await?);
-        link.server = ask_server(&mut link).await?;
-        Ok(link)
-    }
-
-    /// Applies the settings of every session, which override the server's defaults.
-    async fn set_up(&self, link: &mut Connection) -> Result<(), Error> {
-        // A stopped Bareboat server must not keep the row of `meta` locked between two statements.
-        let own = match link.server.is_mariadb {
-            true => "idle_transaction_timeout = 2, max_statement_time = 30",
-            false => "max_execution_time = 30000",
-        };
-        let settings = format!(
-            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-             SET NAMES utf8mb4;
-             SET SESSION sql_mode = 'STRICT_TRANS_TABLES', time_zone = '+00:00', autocommit = 1,
-                innodb_lock_wait_timeout = 10, {own}"
-        );
-        link.run(&settings).await?;
-        Ok(())
-    }
-
     pub(super) async fn open_session(&self) -> Result<Connection, SqlError> {
-        let mut link = self.dial().await?;
-        self.set_up(&mut link).await?;
+        let mut link = dial(&self.address).await?;
+        set_up(&mut link, &LIMITS).await?;
         check_writable(&link.server)?;
         let state =
             "SELECT server, epoch, CAST(UNIX_TIMESTAMP(UTC_TIMESTAMP(6)) * 1000 AS UNSIGNED)
@@ -155,16 +127,11 @@ impl Inner {
 
     /// Checks a server before it is used for the first time, and creates the tables.
     pub(super) async fn start(&self) -> Result<(), SqlError> {
-        let mut link = self.dial().await?;
+        let mut link = dial(&self.address).await?;
         check_writable(&link.server)?;
-        self.set_up(&mut link).await?;
+        set_up(&mut link, &LIMITS).await?;
         self.check_durability(&mut link).await?;
-        if link.server.packet < SMALLEST_PACKET {
-            return Err(SqlError::Unsafe(format!(
-                "the server has max_allowed_packet={}: an object may need more; set it to 16M or more",
-                link.server.packet
-            )));
-        }
+        check_packet(&link.server)?;
         if let Some(row) = link.run(CLOCK).await? {
             self.clock.check(number(&row, 0) as f64 / 1000.0)?;
         }
@@ -224,6 +191,67 @@ impl Inner {
     }
 }
 
+/// What transactions of a session may do.
+pub(super) struct Limits {
+    /// The isolation level.
+    pub(super) isolation: &'static str,
+    /// Seconds until a transaction without statements ends.
+    pub(super) idle: u32,
+    /// Seconds that a statement waits for locks of rows.
+    pub(super) lock: u32,
+}
+
+/// A stopped Bareboat server must not keep the row of `meta` locked between two statements.
+const LIMITS: Limits = Limits {
+    isolation: "READ COMMITTED",
+    idle: 2,
+    lock: 10,
+};
+
+/// Opens a connection, and detects the kind of server.
+pub(super) async fn dial(address: &Address) -> Result<Connection, SqlError> {
+    let mut options = address.options.clone();
+    if let Some(password) = address.choices.password()? {
+        options = options.pass(Some(password));
+    }
+    let options = Opts::from(options.ssl_opts(tls::of(address)?));
+    let mut link = Connection::new(log_in(&options).await?);
+    link.server = ask_server(&mut link).await?;
+    Ok(link)
+}
+
+/// Applies the settings of a session, which override the server's defaults.
+pub(super) async fn set_up(link: &mut Connection, limits: &Limits) -> Result<(), Error> {
+    let Limits {
+        isolation,
+        idle,
+        lock,
+    } = limits;
+    let own = match link.server.is_mariadb {
+        true => format!("idle_transaction_timeout = {idle}, max_statement_time = 30"),
+        false => "max_execution_time = 30000".to_owned(),
+    };
+    let settings = format!(
+        "SET SESSION TRANSACTION ISOLATION LEVEL {isolation}, READ WRITE;
+         SET NAMES utf8mb4;
+         SET SESSION sql_mode = 'STRICT_TRANS_TABLES', time_zone = '+00:00', autocommit = 1,
+            innodb_lock_wait_timeout = {lock}, {own}"
+    );
+    link.run(&settings).await?;
+    Ok(())
+}
+
+/// Checks that a packet can have the largest object with its statement.
+pub(super) fn check_packet(server: &Server) -> Result<(), SqlError> {
+    match server.packet < SMALLEST_PACKET {
+        true => Err(SqlError::Unsafe(format!(
+            "the server has max_allowed_packet={}: an object may need more; set it to 16M or more",
+            server.packet
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Opens a connection and logs in. A refused login is repeated: the client library cuts off the last byte of an ed25519
 /// challenge if that byte is zero, so one correct login in 256 is refused. Another login gets another challenge.
 async fn log_in(options: &Opts) -> Result<Conn, Error> {
@@ -237,7 +265,7 @@ async fn log_in(options: &Opts) -> Result<Conn, Error> {
     }
 }
 
-fn check_writable(server: &Server) -> Result<(), SqlError> {
+pub(super) fn check_writable(server: &Server) -> Result<(), SqlError> {
     match server.read_only {
         true => Err(SqlError::Unsafe(
             "the server has read_only=1: it is a standby, which accepts no writes".into(),

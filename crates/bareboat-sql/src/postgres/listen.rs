@@ -3,6 +3,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -20,6 +21,8 @@ use crate::error::SqlError;
 pub(super) struct Heard {
     state: Mutex<State>,
     changed: Condvar,
+    /// The highest revision that a read of the log's end found.
+    seen: AtomicU64,
 }
 
 #[derive(Default)]
@@ -47,6 +50,16 @@ impl Heard {
             && !state.closed
             && !self.changed.wait_until(&mut state, until).timed_out()
         {}
+    }
+
+    /// Returns whether the log is known to have more than the revisions up to `after`.
+    pub(super) fn is_beyond(&self, after: u64) -> bool {
+        self.seen.load(Ordering::Relaxed) > after || self.state.lock().last > after
+    }
+
+    /// Stores the end of the log that a read found. Unlike a notification it wakes nobody: the reader knows.
+    pub(super) fn see(&self, last: u64) {
+        self.seen.fetch_max(last, Ordering::Relaxed);
     }
 
     fn hear(&self, last: u64) {

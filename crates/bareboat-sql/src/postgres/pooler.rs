@@ -7,27 +7,26 @@
 
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::Inner;
+use super::address::Address;
+use super::session::dial;
 use crate::error::SqlError;
 
 const REFUSED: &str = "the address leads to a pooler that shares sessions, such as PgBouncer with pool_mode=transaction: settings of a session do not hold there; \
      use the address of the database itself, or pool_mode=session";
 
-impl Inner {
-    /// Refuses a pooler that shares sessions. `client` is a connection that is open.
-    pub(super) async fn refuse_pooler(&self, client: &Client) -> Result<(), SqlError> {
-        let second = self.dial().await?;
-        let first = server_process(client).await?;
-        // A connection that is not in a transaction is given to the next client that begins one.
-        second.batch_execute("BEGIN").await?;
-        let shared = first == server_process(&second).await?
-            // It was given to another client of the pooler instead.
-            || first != server_process(client).await?;
-        second.batch_execute("ROLLBACK").await?;
-        match shared {
-            true => Err(SqlError::Unsafe(REFUSED.into())),
-            false => Ok(()),
-        }
+/// Refuses a pooler that shares sessions. `client` is a connection that is open.
+pub(super) async fn refuse(address: &Address, client: &Client) -> Result<(), SqlError> {
+    let second = dial(address).await?;
+    let first = server_process(client).await?;
+    // A connection that is not in a transaction is given to the next client that begins one.
+    second.batch_execute("BEGIN").await?;
+    let shared = first == server_process(&second).await?
+        // It was given to another client of the pooler instead.
+        || first != server_process(client).await?;
+    second.batch_execute("ROLLBACK").await?;
+    match shared {
+        true => Err(SqlError::Unsafe(REFUSED.into())),
+        false => Ok(()),
     }
 }
 

@@ -219,7 +219,7 @@ impl Inner {
         })
     }
 
-    /// Reads the server settings that decide whether acknowledged writes survive a crash.
+    /// Reads the server settings that decide whether acknowledged writes survive a crash, and how compaction does.
     pub(super) fn durability(&self) -> Result<Vec<Setting>, BackendError> {
         const LOSS: &str = "turn it on: a crash loses acknowledged writes or the whole database";
         let names =
@@ -236,7 +236,24 @@ impl Inner {
                     _ => Setting::good(name, value),
                 }
             };
-            Ok(rows.iter().map(judged).collect())
+            let mut settings: Vec<Setting> = rows.iter().map(judged).collect();
+            let row = client.query_one(HEALTH, &[]).await.map_err(read_failed)?;
+            let number = |at: usize| row.get::<_, i64>(at).unsigned_abs();
+            let (dead, live, oldest) = (number(2), number(3), number(4));
+            settings.push(Setting::swept(number(0), number(1)));
+            settings.push(Setting::judged(
+                "dead rows",
+                format!("{dead} beside {live} live ones"),
+                dead < MANY || dead < 4 * live,
+                "autovacuum does not keep up: see whether it is on, and which old transactions are in pg_stat_activity",
+            ));
+            settings.push(Setting::judged(
+                "oldest transaction of others",
+                format!("{oldest} s"),
+                oldest < LONG,
+                "nothing that was deleted since can be freed: find it in pg_stat_activity, and end it unless it is a backup",
+            ));
+            Ok(settings)
         })
     }
 
@@ -271,6 +288,18 @@ impl Inner {
         }
     }
 }
+
+/// Selects how far compaction is, dead and live rows of the log, and the age in seconds of the oldest transaction of
+/// another session.
+const HEALTH: &str = "SELECT swept, (SELECT count(*) FROM log WHERE rev > meta.swept AND rev <= meta.floor),
+    coalesce(pg_stat_get_dead_tuples('log'::regclass), 0), coalesce(pg_stat_get_live_tuples('log'::regclass), 0),
+    (SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::bigint FROM pg_stat_activity
+        WHERE backend_xmin IS NOT NULL AND pid <> pg_backend_pid() AND datname = current_database())
+    FROM meta";
+/// The dead rows that are too many if they are also many times the live ones.
+const MANY: u64 = 200_000;
+/// The seconds after which a transaction of others is reported.
+const LONG: u64 = 3600;
 
 /// Passes rows to `see` as they arrive, until `see` returns false.
 async fn each(

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use bareboat_storage::{Digest, Mark};
 use tokio_postgres::{Client, Row, Statement};
 
+use super::address::Address;
 use super::tls::Tls;
-use super::{Inner, schema};
+use super::{Inner, pooler, schema};
 use crate::address::{Failover, TlsMode};
 use crate::dialect::Link;
 use crate::engine::{DIAL, REPLACED};
@@ -60,29 +61,34 @@ pub(super) fn digest_of(bytes: &[u8]) -> Digest {
     Digest(<[u8; 16]>::try_from(bytes).unwrap_or_default())
 }
 
-impl Inner {
-    /// Opens a connection without its settings. A task reads the messages of the connection.
-    pub(super) async fn dial(&self) -> Result<Client, SqlError> {
-        let config = self.address.config()?;
-        match self.address.tls {
-            TlsMode::Off => {
-                let plain = config.connect(tokio_postgres::NoTls).await?;
-                let (client, connection) = plain;
-                tokio::spawn(async move {
-                    // The client sees the same error.
-                    let _ = connection.await;
-                });
-                Ok(client)
-            }
-            _ => {
-                let tls = Tls::of(&self.address)?;
-                let (client, connection) = config.connect(tls).await?;
-                tokio::spawn(async move {
-                    let _ = connection.await;
-                });
-                Ok(client)
-            }
+/// Opens a connection without its settings. A task reads the messages of the connection.
+pub(super) async fn dial(address: &Address) -> Result<Client, SqlError> {
+    let config = address.config()?;
+    match address.tls {
+        TlsMode::Off => {
+            let plain = config.connect(tokio_postgres::NoTls).await?;
+            let (client, connection) = plain;
+            tokio::spawn(async move {
+                // The client sees the same error.
+                let _ = connection.await;
+            });
+            Ok(client)
         }
+        _ => {
+            let tls = Tls::of(address)?;
+            let (client, connection) = config.connect(tls).await?;
+            tokio::spawn(async move {
+                let _ = connection.await;
+            });
+            Ok(client)
+        }
+    }
+}
+
+impl Inner {
+    /// Opens a connection without its settings.
+    pub(super) async fn dial(&self) -> Result<Client, SqlError> {
+        dial(&self.address).await
     }
 
     /// Returns the statements that set up every session. They override the settings of the role and the database.
@@ -177,7 +183,7 @@ impl Inner {
     /// Checks a server before it is used for the first time, and creates the tables.
     pub(super) async fn start(&self) -> Result<(), SqlError> {
         let mut client = self.dial().await?;
-        self.refuse_pooler(&client).await?;
+        pooler::refuse(&self.address, &client).await?;
         client
             .batch_execute("SET client_encoding TO 'UTF8'; SET lock_timeout TO '20s'")
             .await?;

@@ -6,10 +6,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use bareboat_sessions::Port;
+
 /// A running server.
 pub(crate) struct Cluster {
     folder: tempfile::TempDir,
     pub(crate) port: u16,
+    /// Reserves the port while the server is stopped, too.
+    _claim: Port,
     process: Mutex<Option<Child>>,
     /// Processes that end the server when the test program ends: a static is never dropped.
     guards: Mutex<Vec<Child>>,
@@ -68,11 +72,6 @@ fn template() -> &'static Path {
     made.path()
 }
 
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 impl Cluster {
     /// Creates a server with `settings`; returns `None` if MariaDB is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
@@ -82,9 +81,11 @@ impl Cluster {
             .arg("-r")
             .arg(template().join("data"))
             .arg(folder.path()));
+        let claim = Port::free();
         let cluster = Self {
             folder,
-            port: free_port(),
+            port: claim.number,
+            _claim: claim,
             process: Mutex::new(None),
             guards: Mutex::default(),
         };

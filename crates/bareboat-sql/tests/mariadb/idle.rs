@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use bareboat_rig::plan;
 use bareboat_sql::Mysql;
 use bareboat_storage::{Appended, Backend as _, Batch, Record, Value, WatchSpec};
 
@@ -22,13 +23,57 @@ async fn idle_servers_ask_little() {
         // Do not count the queries of this test.
         (asked() - before - 2.0) / begun.elapsed().as_secs_f64()
     };
-    let alone = rate().await;
+    let alone = plan::lowest_rate(13.0, &rate).await;
     assert!(alone > 0.0 && alone <= 13.0, "{alone} statements a second");
     let resource = store.resource("core/pods");
     let _watcher = resource.watch(WatchSpec::all(store.visible())).unwrap();
-    let watched = rate().await;
+    let watched = plan::lowest_rate(53.0, &rate).await;
     assert!(watched <= 53.0, "{watched} statements a second");
     store.close().await;
+}
+
+/// Returns the processor time that a process has used.
+fn used(pid: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // The name of the program is in parentheses. The times are in hundredths of a second.
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let fields: Vec<&str> = fields.split(' ').collect();
+    let ticks = |at: usize| fields[at].parse::<u64>().unwrap();
+    Duration::from_millis(10 * (ticks(11) + ticks(12)))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_idle_servers_ask_little() {
+    let cluster = Cluster::start(&[]).unwrap();
+    let url = cluster.fresh();
+    let stores = [0, 1, 2].map(|_| open(&url));
+    let asked = || -> f64 {
+        let status = cluster.ask("SHOW GLOBAL STATUS LIKE 'Questions'").unwrap();
+        status.rsplit('|').next().unwrap().parse().unwrap()
+    };
+    let measure = async || {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let (before, begun, work) = (asked(), Instant::now(), used(cluster.pid()));
+        tokio::time::sleep(Duration::from_secs(plan::count(3, 60))).await;
+        let time = begun.elapsed().as_secs_f64();
+        let work = (used(cluster.pid()) - work).as_secs_f64() / time;
+        ((asked() - before - 2.0) / time, work)
+    };
+    let (alone, work) = measure().await;
+    println!("three idle stores: {alone:.1} statements a second, {work:.4} of a core");
+    assert!(alone < 40.0, "{alone} statements a second");
+    assert!(plan::torture().is_none() || work < 0.01, "{work} of a core");
+    let resources = stores.each_ref().map(|store| store.resource("core/pods"));
+    let _watchers = resources
+        .each_ref()
+        .map(|resource| resource.watch(WatchSpec::all(stores[0].visible())).unwrap());
+    let (watched, work) = measure().await;
+    println!("with watchers: {watched:.1} statements a second, {work:.4} of a core");
+    assert!(watched < 160.0, "{watched} statements a second");
+    assert!(plan::torture().is_none() || work < 0.02, "{work} of a core");
+    for store in &stores {
+        store.close().await;
+    }
 }
 
 fn batch(id: u128, after: u64) -> Batch {

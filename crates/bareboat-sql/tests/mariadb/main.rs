@@ -1,4 +1,4 @@
-//! Tests of the log in MariaDB, on a private server.
+//! Tests of the log and of the shelf in MariaDB, on a private server.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -11,15 +11,38 @@ use bareboat_storage::conformance::Site;
 use bareboat_storage::{Backend, Store, StoreOptions};
 
 mod cluster;
+mod defects;
 #[path = "../shared/faults.rs"]
 mod faults;
 mod idle;
+#[path = "../../../bareboat-shelf/tests/it/indexes.rs"]
+mod indexes;
+#[path = "../shelf/leases.rs"]
+mod leases;
+#[path = "../../../bareboat-shelf/tests/it/model.rs"]
+mod model;
+#[path = "../shelf/outages.rs"]
+mod outages;
+#[path = "../../../bareboat-shelf/tests/it/pages.rs"]
+mod pages;
 mod promotion;
+#[path = "../../../bareboat-shelf/tests/it/queries.rs"]
+mod queries;
+#[path = "../../../bareboat-shelf/tests/it/quotas.rs"]
+mod quotas;
+#[path = "../../../bareboat-shelf/tests/it/replay.rs"]
+mod replay;
 #[path = "../shared/replicas.rs"]
 mod replicas;
+#[path = "../../../bareboat-shelf/tests/it/rig.rs"]
+mod rig;
+mod shelf;
+mod site;
 mod space;
 mod tables;
 mod tls;
+#[path = "../../../bareboat-shelf/tests/it/versions.rs"]
+mod versions;
 
 /// An event reaches other stores within this time at the median, on a machine with little else to do.
 const SOON: Duration = Duration::from_millis(20);
@@ -109,4 +132,5 @@ fn database() -> impl Site {
 mod conformance {
     bareboat_storage::conformance!(super::database);
     bareboat_storage::backup_conformance!(super::database);
+    bareboat_storage::clock_conformance!(super::database);
 }

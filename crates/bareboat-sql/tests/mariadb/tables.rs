@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bareboat_rig::proxy::{Cut, Proxy};
 use bareboat_sql::{Mysql, SqlError};
 use bareboat_storage::{Appended, Backend as _, Batch, Record, Store, StoreOptions, Value, Write};
 
@@ -155,6 +156,16 @@ fn servers_that_lose_writes_are_refused() {
         cluster.ask(&format!("SET GLOBAL {name} = {good}")).unwrap();
     }
     Mysql::open(&url).unwrap();
+    // This one cannot be changed while the server runs.
+    let torn = Cluster::start(&["skip-innodb-doublewrite"]).unwrap();
+    let url = torn.fresh();
+    let refused = Mysql::open(&url).unwrap_err();
+    assert!(matches!(refused, SqlError::Unsafe(_)), "{refused}");
+    assert!(
+        refused.to_string().contains("innodb_doublewrite=0"),
+        "{refused}"
+    );
+    Mysql::open(&format!("{url}?unsafe=yes")).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -236,5 +247,39 @@ fn a_creation_that_was_interrupted_is_finished() {
                 .as_deref(),
             Some("1")
         );
+    }
+}
+
+/// The connection is lost before or after each statement.
+#[test]
+fn a_creation_that_was_cut_off_is_finished() {
+    let cluster = shared();
+    let proxy = Proxy::to(cluster.port);
+    let marks = [
+        "GET_LOCK",
+        "EXISTS log",
+        "EXISTS batch",
+        "EXISTS meta",
+        "EXISTS replica",
+        "VIEW live",
+        "INSERT IGNORE INTO batch",
+        "RELEASE_LOCK",
+    ];
+    for (n, mark) in marks.iter().enumerate() {
+        let bytes = mark.as_bytes().to_vec();
+        for (way, cut) in [
+            ("request", Cut::Request(bytes.clone())),
+            ("answer", Cut::Answer(bytes.clone())),
+        ] {
+            let database = format!("cut_off_{n}_{way}");
+            proxy.cut(cut);
+            let failed = Mysql::open(&cluster.url(proxy.port, &database));
+            assert!(proxy.has_cut(), "{mark}");
+            assert!(failed.is_err(), "{mark}");
+            let opened = Mysql::open(&cluster.url(cluster.port, &database)).unwrap();
+            assert_eq!(opened.mark().unwrap().last, 1, "{database}");
+            let count = format!("SELECT count(*) FROM {database}.live");
+            assert_eq!(cluster.ask(&count).as_deref(), Some("0"), "{database}");
+        }
     }
 }

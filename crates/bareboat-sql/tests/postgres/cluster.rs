@@ -6,10 +6,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use bareboat_sessions::Port;
+
 /// A running server.
 pub(crate) struct Cluster {
     folder: tempfile::TempDir,
     pub(crate) port: u16,
+    /// Reserves the port while the server is stopped, too.
+    _claim: Port,
     process: std::sync::Mutex<Option<Child>>,
     /// Processes that end the server when the test program ends for any reason: a static is never dropped.
     guards: std::sync::Mutex<Vec<Child>>,
@@ -48,11 +52,6 @@ pub(crate) fn command(program: &Path) -> Command {
     command
 }
 
-pub(crate) fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 impl Cluster {
     /// Creates a server with `settings`; returns `None` if PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
@@ -73,9 +72,11 @@ impl Cluster {
                 "-D",
             ])
             .arg(&data));
+        let claim = Port::free();
         let cluster = Self {
             folder,
-            port: free_port(),
+            port: claim.number,
+            _claim: claim,
             process: std::sync::Mutex::new(None),
             guards: std::sync::Mutex::default(),
         };
@@ -92,9 +93,11 @@ impl Cluster {
             .args(["-h", "127.0.0.1", "-U", "postgres", "-R", "-X", "stream"])
             .args(["-c", "fast", "-p", &self.port.to_string(), "-D"])
             .arg(folder.path().join("data")));
+        let claim = Port::free();
         let cluster = Self {
             folder,
-            port: free_port(),
+            port: claim.number,
+            _claim: claim,
             process: std::sync::Mutex::new(None),
             guards: std::sync::Mutex::default(),
         };
@@ -177,22 +180,17 @@ impl Cluster {
 
     /// Runs `statement` as the administrator; returns the first column of the first row.
     pub(crate) fn ask(&self, statement: &str) -> Option<String> {
-        let psql = programs().unwrap().join("psql");
-        let output = Command::new(psql)
-            .args([
-                "-h",
-                "127.0.0.1",
-                "-U",
-                "postgres",
-                "-AtqX",
-                "-d",
-                "postgres",
-            ])
-            .args(["-p", &self.port.to_string(), "-c", statement])
-            .output()
-            .unwrap();
+        let output = self.psql(statement).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         output.status.success().then_some(text)
+    }
+
+    /// Returns a command that runs `statement` as the administrator.
+    pub(crate) fn psql(&self, statement: &str) -> Command {
+        let mut psql = Command::new(programs().unwrap().join("psql"));
+        psql.args(["-h", "127.0.0.1", "-U", "postgres", "-d", "postgres"])
+            .args(["-p", &self.port.to_string(), "-AtqX", "-c", statement]);
+        psql
     }
 
     /// Returns the address of a schema that no other test uses.

@@ -21,6 +21,7 @@ mod releases;
 mod replicas;
 mod space;
 mod standby;
+mod stopped;
 mod tables;
 mod trust;
 
@@ -116,4 +117,5 @@ fn database() -> impl Site {
 mod conformance {
     bareboat_storage::conformance!(super::database);
     bareboat_storage::backup_conformance!(super::database);
+    bareboat_storage::clock_conformance!(super::database);
 }

@@ -3,6 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use bareboat_sessions::Port;
 use bareboat_sql::{Postgres, SqlError};
 use bareboat_storage::{Backend as _, WatchSpec, Write};
 
@@ -12,6 +13,7 @@ use super::{object, open};
 /// A running PgBouncer.
 struct Pooler {
     port: u16,
+    _claim: Port,
     process: Child,
     _folder: tempfile::TempDir,
 }
@@ -32,7 +34,8 @@ impl Pooler {
         let folder = tempfile::tempdir().unwrap();
         let readable = Command::new("chmod").arg("755").arg(folder.path()).status();
         assert!(readable.unwrap().success());
-        let port = super::cluster::free_port();
+        let claim = Port::free();
+        let port = claim.number;
         let settings = format!(
             "[databases]\npostgres = host=127.0.0.1 port={} user=postgres\n\
              [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n\
@@ -51,6 +54,7 @@ impl Pooler {
         }
         Some(Self {
             port,
+            _claim: claim,
             process,
             _folder: folder,
         })

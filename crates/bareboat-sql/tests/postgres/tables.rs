@@ -1,6 +1,6 @@
 //! Tests of the tables as people see them, and of server settings that are refused.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bareboat_rig::proxy::{Cut, Proxy};
@@ -41,6 +41,37 @@ async fn objects_can_be_queried() {
     store.close().await;
 }
 
+fn pod(name: &str, node: &str) -> bytes::Bytes {
+    format!(
+        r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","labels":{{"app":"shop"}}}},"spec":{{"nodeName":"{node}"}}}}"#
+    )
+    .into()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_queries_of_the_documentation_work() {
+    let cluster = shared();
+    let store = open(&cluster.url(cluster.port, "tables_examples"));
+    let pods = store.resource("core/pods");
+    for (name, node) in [("web", "a"), ("db", "a"), ("job", "b")] {
+        let write = Write::create(&pods, format!("shop/{name}"), pod(name, node));
+        store.commit(write).await.unwrap();
+    }
+    let page = include_str!("../../../../docs/operating.md");
+    let blocks = page.split("```sql\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split("```").next());
+    let queries = blocks.flat_map(|block| block.split_inclusive(';'));
+    let answers: Vec<String> = queries
+        .filter(|query| query.contains("bareboat.live"))
+        .map(|query| {
+            let query = query.replace("bareboat.live", "tables_examples.live");
+            cluster.ask(&query).expect("it is answered")
+        })
+        .collect();
+    assert_eq!(answers, ["shop|db\nshop|web", "shop|3"]);
+    store.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rows_of_old_batches_are_deleted() {
     let cluster = shared();
@@ -70,12 +101,14 @@ async fn rows_of_old_batches_are_deleted() {
 
 #[test]
 fn a_server_that_loses_writes_is_refused() {
-    let cluster = Cluster::start(&["fsync=off"]).unwrap();
-    let url = cluster.fresh();
-    let refused = Postgres::open(&url).unwrap_err();
-    assert!(matches!(refused, SqlError::Unsafe(_)), "{refused}");
-    assert!(refused.to_string().contains("fsync=off"), "{refused}");
-    Postgres::open(&format!("{url}&unsafe=yes")).unwrap();
+    for setting in ["fsync=off", "full_page_writes=off"] {
+        let cluster = Cluster::start(&[setting]).unwrap();
+        let url = cluster.fresh();
+        let refused = Postgres::open(&url).unwrap_err();
+        assert!(matches!(refused, SqlError::Unsafe(_)), "{refused}");
+        assert!(refused.to_string().contains(setting), "{refused}");
+        Postgres::open(&format!("{url}&unsafe=yes")).unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,6 +122,13 @@ async fn settings_of_the_role_change_nothing() {
     // The first store creates the tables, which a read-only role cannot do.
     open(&url).close().await;
     let odd = url.replace("postgres@", "odd@");
+    let heard = Heard::default();
+    tracing::subscriber::with_default(heard.clone(), || drop(Postgres::open(&odd).unwrap()));
+    let heard = heard.0.lock().unwrap().clone();
+    assert!(
+        heard.contains("synchronous_commit is off for this role"),
+        "{heard}"
+    );
     let stores = [open(&odd), open(&odd)];
     let tasks: Vec<_> = (0..4)
         .map(|task| {
@@ -153,4 +193,60 @@ fn a_creation_that_was_interrupted_is_begun_again() {
             assert_eq!(opened.mark().unwrap().last, 1, "{schema}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compaction_that_is_stuck_and_dead_rows_are_reported() {
+    let cluster = shared();
+    let backend = Postgres::open(&cluster.url(cluster.port, "tables_stuck")).unwrap();
+    let found = |name: &str| {
+        let settings = backend.settings().unwrap();
+        let found = settings.into_iter().find(|setting| setting.name == name);
+        found.unwrap_or_else(|| panic!("{name} is not shown"))
+    };
+    assert_eq!(found("swept").advice, None);
+    assert_eq!(found("dead rows").advice, None);
+    assert_eq!(found("oldest transaction of others").advice, None);
+    cluster
+        .ask(
+            "INSERT INTO tables_stuck.log (rev, prev, resource, key, value)
+                SELECT n, 0, 'core/pods', 'k' || n, NULL FROM generate_series(2, 100003) n;
+             UPDATE tables_stuck.meta SET floor = 100003",
+        )
+        .unwrap();
+    let stuck = found("swept");
+    assert_eq!(stuck.value, "up to revision 1, 100002 records are left");
+    assert!(stuck.advice.unwrap().contains("--repair"));
+}
+
+/// Collects the warnings of this thread.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<String>>);
+
+impl tracing::Subscriber for Heard {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Text<'a>(&'a mut String);
+        impl tracing::field::Visit for Text<'_> {
+            fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0.push_str(&format!("{value:?}\n"));
+            }
+        }
+        event.record(&mut Text(&mut self.0.lock().unwrap()));
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
 }

@@ -117,12 +117,12 @@ async fn events_reach_other_stores_soon() {
         assert_eq!(events[0].rev, done.revision);
         waits.push(answered.elapsed());
     }
-    waits.sort();
+    let typical = plan::typical(&mut waits);
     let (median, late) = (waits[waits.len() / 2], waits[waits.len() * 99 / 100]);
     println!("an event on another store: {median:?} at the median, {late:?} of one in a hundred");
     // Without notifications, stores read the log once a second.
     let bound = plan::bound(Duration::from_millis(400), super::SOON);
-    assert!(median < bound, "{median:?}");
+    assert!(typical < bound, "{typical:?}");
     for store in &stores {
         store.close().await;
     }

@@ -126,7 +126,7 @@ async fn write(store: Store, writer: u64, round: u64) {
         match store.commit(write).await {
             Ok(done) if found.is_some() => println!("del {key} {}", done.revision),
             Ok(done) => println!("put {key} {} {round}.{n}", done.revision),
-            Err(CommitError::Full | CommitError::Busy) => {
+            Err(CommitError::Full | CommitError::ReadOnly | CommitError::Busy) => {
                 println!("ref {key}");
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }

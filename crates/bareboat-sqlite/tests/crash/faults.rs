@@ -1,4 +1,4 @@
-//! Tests of a disk that fails at times. Without space or quota nothing is lost and the store stays up. After a failed
+//! Tests of a disk that fails at times. Without space or quota, or while the disk is read-only, nothing is lost and the store stays up. After a failed
 //! sync the store stops, and all writes that it acknowledged are durable.
 
 use std::sync::mpsc;
@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::check::Ledger;
 use crate::child::Work;
-use crate::preload::{self, Control, EDQUOT, EIO, ENOSPC, SYNCS, WRITES};
+use crate::preload::{self, Control, EDQUOT, EIO, ENOSPC, EROFS, SYNCS, WRITES};
 
 /// The injected errors, and whether the child may end because of them.
-const KINDS: [(u32, u32, u32, bool); 6] = [
+const KINDS: [(u32, u32, u32, bool); 7] = [
     (ENOSPC, WRITES, 1000, false),
     (ENOSPC, WRITES, 100, false),
     (EDQUOT, WRITES, 1000, false),
+    (EROFS, WRITES, 1000, false),
     (EIO, WRITES, 100, true),
     (EIO, WRITES | SYNCS, 300, true),
     (EIO, SYNCS, 1000, true),

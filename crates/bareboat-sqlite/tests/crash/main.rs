@@ -15,6 +15,7 @@ mod migration;
 mod old_file;
 mod power;
 mod preload;
+mod restart;
 
 use check::Ledger;
 use child::Work;

@@ -42,6 +42,7 @@ fn build() -> Option<PathBuf> {
 pub(crate) const ENOSPC: u32 = 28;
 pub(crate) const EIO: u32 = 5;
 pub(crate) const EDQUOT: u32 = 122;
+pub(crate) const EROFS: u32 = 30;
 pub(crate) const WRITES: u32 = 1 | 4;
 pub(crate) const SYNCS: u32 = 2;
 /// Writes to the index of the write-ahead log.

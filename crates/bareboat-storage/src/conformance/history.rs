@@ -271,6 +271,46 @@ pub fn compaction_by_age_runs_by_itself(site: &dyn Site) {
     });
 }
 
+/// Checks that a restart does not make history younger: what expired while no store was open is compacted at once, and
+/// what did not is kept.
+pub fn history_expires_by_its_time_after_a_restart(site: &dyn Site) {
+    const RETAIN: Duration = Duration::from_secs(4);
+    run(async {
+        let store = open(site);
+        scribble(&store, 20, 48).await;
+        let (floor, old) = (store.floor(), store.visible());
+        store.close().await;
+        tokio::time::sleep(RETAIN + Duration::from_millis(500)).await;
+        // It is younger than ten minutes.
+        let store = open(site);
+        assert_eq!(store.floor(), floor);
+        scribble(&store, 20, 49).await;
+        let last = store.visible();
+        store.close().await;
+        let options = StoreOptions {
+            retain_for: RETAIN,
+            compact_every: Duration::from_millis(10),
+            ..StoreOptions::default()
+        };
+        let store = open_with(site, options);
+        let opened = std::time::Instant::now();
+        while store.floor() < old {
+            assert!(
+                opened.elapsed() < RETAIN,
+                "the history is as old as the store was open"
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let floor = store.floor();
+        assert!(floor < last || opened.elapsed() > RETAIN / 2, "{floor}");
+        // The rest expires as well. The time limit of all tests ends this wait.
+        while store.floor() < last {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        store.close().await;
+    });
+}
+
 /// Checks that a pinned snapshot can be read although its revision was compacted.
 pub fn pinned_snapshots_outlive_compaction(site: &dyn Site) {
     run(async {

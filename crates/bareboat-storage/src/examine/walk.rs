@@ -7,11 +7,11 @@ use std::sync::Arc;
 use ahash::AHashMap;
 use serde::Deserialize;
 
-use super::{Examination, RESTORE, Share};
+use super::{Examination, NAMESPACES, RESTORE, Share};
 use crate::backend::Record;
 use crate::batch::{Chain, Digest, Mark};
 
-/// The number of largest objects that are reported.
+/// The number of largest objects, and of those that change most, that are reported.
 const LARGEST: usize = 5;
 
 /// A live object.
@@ -28,6 +28,9 @@ pub(super) struct Walk {
     next: u64,
     live: AHashMap<Place, Live>,
     resources: BTreeMap<Arc<str>, Share>,
+    namespaces: AHashMap<Box<str>, Share>,
+    /// The number of records in the history by object.
+    changes: AHashMap<Place, u64>,
     /// The ends of the batches that are not reached yet.
     places: Peekable<std::vec::IntoIter<Mark>>,
     /// The digest of the batch that is being read; `None` until the digest of the batch before is known.
@@ -58,6 +61,8 @@ impl Walk {
             next: floor + 1,
             live: AHashMap::new(),
             resources: BTreeMap::new(),
+            namespaces: AHashMap::new(),
+            changes: AHashMap::new(),
             places,
             chain: start.map(|place| Chain::after(&place.digest)),
             batches: 0,
@@ -118,21 +123,17 @@ impl Walk {
     fn replace(&mut self, record: &Record) {
         let len = record.value.as_ref().map_or(0, |value| value.len());
         let bytes = (record.key.len() + len) as u64;
-        let share = self.resources.entry(record.resource.clone()).or_default();
         let in_history = record.revision > self.floor;
-        if in_history {
-            share.history += 1;
-            share.history_bytes += bytes;
-        }
         let place = (
             record.cluster.clone(),
             record.resource.clone(),
             record.key.clone(),
         );
+        if in_history {
+            *self.changes.entry(place.clone()).or_default() += 1;
+        }
         let before = match record.value {
             Some(_) => {
-                share.objects += 1;
-                share.bytes += bytes;
                 let live = Live {
                     revision: record.revision,
                     bytes,
@@ -142,9 +143,26 @@ impl Walk {
             None => self.live.remove(&place),
         };
         let replaced = before.as_ref().map_or(0, |live| live.revision);
-        if let Some(before) = before {
-            share.objects -= 1;
-            share.bytes -= before.bytes;
+        let add = |share: &mut Share| {
+            if in_history {
+                share.history += 1;
+                share.history_bytes += bytes;
+            }
+            if record.value.is_some() {
+                share.objects += 1;
+                share.bytes += bytes;
+            }
+            if let Some(before) = &before {
+                share.objects -= 1;
+                share.bytes -= before.bytes;
+            }
+        };
+        add(self.resources.entry(record.resource.clone()).or_default());
+        if let Some((namespace, _)) = record.key.split_once('/') {
+            match self.namespaces.get_mut(namespace) {
+                Some(share) => add(share),
+                None => add(self.namespaces.entry(namespace.into()).or_default()),
+            }
         }
         let expected = match in_history {
             true => record.prev,
@@ -218,16 +236,28 @@ impl Walk {
         found.resources = shares
             .map(|(resource, share)| (resource.to_string(), share))
             .collect();
-        let mut largest: Vec<(&Place, u64)> = self
-            .live
-            .iter()
-            .map(|(place, live)| (place, live.bytes))
+        let namespaces = std::mem::take(&mut self.namespaces).into_iter();
+        let mut namespaces: Vec<(String, Share)> = namespaces
+            .map(|(namespace, share)| (namespace.into(), share))
             .collect();
-        largest.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-        found.largest = largest
-            .into_iter()
-            .take(LARGEST)
-            .map(|((_, resource, key), bytes)| (format!("{resource} {key}"), bytes))
-            .collect();
+        namespaces.sort_by(|(one, a), (other, b)| {
+            let size = |share: &Share| share.bytes + share.history_bytes;
+            size(b).cmp(&size(a)).then_with(|| one.cmp(other))
+        });
+        namespaces.truncate(NAMESPACES);
+        found.namespaces = namespaces;
+        found.largest = most(self.live.iter().map(|(place, live)| (place, live.bytes)));
+        let changed = self.changes.iter().filter(|(_, changes)| **changes > 1);
+        found.busiest = most(changed.map(|(place, changes)| (place, *changes)));
     }
+}
+
+/// Returns the objects with the largest numbers, largest first.
+fn most<'a>(numbered: impl Iterator<Item = (&'a Place, u64)>) -> Vec<(String, u64)> {
+    let mut all: Vec<(&Place, u64)> = numbered.collect();
+    all.sort_unstable_by(|(one, a), (other, b)| b.cmp(a).then_with(|| one.cmp(other)));
+    let first = all.into_iter().take(LARGEST);
+    first
+        .map(|((_, resource, key), number)| (format!("{resource} {key}"), number))
+        .collect()
 }

@@ -234,7 +234,12 @@ impl Sequencer {
                 tracing::info!("a write with an unknown outcome is not in the log");
                 self.take_in(tail)
             }
-            Err(error @ (BackendError::Unknown(_) | BackendError::Unreachable(_))) => {
+            // A log that cannot be written may not have been searched for the batch.
+            Err(
+                error @ (BackendError::Unknown(_)
+                | BackendError::Unreachable(_)
+                | BackendError::ReadOnly(_)),
+            ) => {
                 self.unresolved = Some(unresolved);
                 // The units that wait now were not sent.
                 Err(BackendError::Unreachable(describe(&error).as_ref().into()))
@@ -257,6 +262,10 @@ impl Sequencer {
                 CommitError::Full,
                 "no space left for the log: writes fail, reads still work",
             ),
+            BackendError::ReadOnly(_) => (
+                CommitError::ReadOnly,
+                "the log cannot be written: writes fail, reads still work",
+            ),
             BackendError::Busy(_) => (
                 CommitError::Busy,
                 "another program locks the log: writes fail, reads still work",
@@ -275,7 +284,10 @@ impl Sequencer {
                 return CommitError::Unknown(reason);
             }
         };
-        self.refused = matches!(error, BackendError::Full(_) | BackendError::Busy(_));
+        self.refused = matches!(
+            error,
+            BackendError::Full(_) | BackendError::ReadOnly(_) | BackendError::Busy(_)
+        );
         if let Some(batches) = self.complaints.due(Instant::now()) {
             tracing::error!(error = %describe(&error), batches, "{words}");
         }
@@ -316,5 +328,19 @@ impl Complaints {
         }
         self.last = Some(now);
         Some(std::mem::take(&mut self.silent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_line_about_rejected_batches_is_due_every_ten_seconds_and_counts_them_all() {
+        let (mut complaints, start) = (Complaints::default(), Instant::now());
+        let due = (0..60_000).filter_map(|at| complaints.due(start + Duration::from_millis(at)));
+        let due: Vec<u64> = due.collect();
+        assert_eq!(due, [1, 10_000, 10_000, 10_000, 10_000, 10_000]);
     }
 }

@@ -33,7 +33,12 @@ impl Sequencer {
         let followed = self.resolve().and_then(|()| self.catch_up());
         match &followed {
             Ok(()) => {}
-            Err(BackendError::Unreachable(_) | BackendError::Busy(_) | BackendError::Full(_)) => {
+            Err(
+                BackendError::Unreachable(_)
+                | BackendError::Busy(_)
+                | BackendError::ReadOnly(_)
+                | BackendError::Full(_),
+            ) => {
                 tracing::debug!("the log cannot be followed");
             }
             Err(error) => self.shared.core.poison(describe(error)),

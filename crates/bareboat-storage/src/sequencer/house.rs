@@ -72,6 +72,7 @@ impl Sequencer {
             Ok(Sweep::Held) => self.sweep_again = Some(Instant::now() + HELD),
             Err(
                 error @ (BackendError::Full(_)
+                | BackendError::ReadOnly(_)
                 | BackendError::Busy(_)
                 | BackendError::Unreachable(_)),
             ) => {

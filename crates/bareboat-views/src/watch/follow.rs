@@ -1,19 +1,16 @@
 //! The task of one watch.
 
 use super::Begin;
+use super::catch_up::CatchUp;
+use super::judge::Judge;
 use crate::list::{Reading, version_of};
-use crate::rights::{Rights, read_info};
-use crate::search::Search;
-use crate::selection::is_asked_for;
 use crate::stream::Pipe;
-use crate::types::{Asked, Source, source};
 use bareboat_api::{Map, Object, Status, Value, value};
 use bareboat_server::Life;
 use bareboat_server::request::negotiate::Transform;
 use bareboat_server::tables;
 use bareboat_shelf::{Event, EventType, Expired, Following, Query, Replayed};
 use bytes::{Bytes, BytesMut};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -27,7 +24,7 @@ const PAGE: usize = 500;
 const COLLECT: Duration = Duration::from_millis(10);
 /// How often bookmarks are sent.
 const BOOKMARKS: Duration = Duration::from_secs(60);
-/// How often rights are looked at again.
+/// How often rights are checked again when no change of them was reported.
 const RECHECK: Duration = Duration::from_secs(10);
 
 /// A watch.
@@ -50,17 +47,6 @@ pub(super) struct Watching {
     pub(super) _following: Following,
 }
 
-/// Decides which members and namespaces a watch shows. Those that come later are judged when they are first seen.
-pub(super) struct Judge {
-    pub(super) rights: Rights,
-    pub(super) asked: Asked,
-    /// The member of a one-member view.
-    pub(super) single: Option<String>,
-    pub(super) search: Search,
-    pub(super) members: HashMap<String, bool>,
-    pub(super) namespaces: HashMap<String, bool>,
-}
-
 /// The client is gone, or was told why the watch ends.
 struct Ended;
 
@@ -74,9 +60,12 @@ impl Watching {
     /// Runs until the client, the server or time ends it.
     pub(super) async fn run(mut self) {
         let (life, out, until) = (self.life.clone(), self.out.clone(), self.until);
+        // Nothing is written to this shelf while another server has the members.
+        let left = self.reading.views.members.left();
         tokio::select! {
             _ = self.follow() => {}
             () = life.ended() => {}
+            () = left => {}
             () = out.closed() => {}
             () = tokio::time::sleep_until(until) => {}
         }
@@ -88,8 +77,13 @@ impl Watching {
             Begin::After { rev, beyond } => (rev, beyond),
             Begin::Expired => return self.fail(&expired()).await,
         };
+        let mut replay = match self.begin {
+            Begin::After { rev, beyond: None } => Some(CatchUp::new(rev)),
+            _ => None,
+        };
         let (mut marked, mut checked) = (Instant::now(), Instant::now());
         let mut bookmark = (rev, String::new());
+        let (mut known, mut rechecks) = (0, false);
         loop {
             self.commits.mark_unchanged();
             let progress = self.progress().await?;
@@ -103,7 +97,14 @@ impl Watching {
                     let version = event.narrow.member_version.parse::<u64>();
                     version.is_ok_and(|version| version <= limit)
                 };
-                if !beyond.is_some_and(seen) {
+                if beyond.is_some_and(seen) {
+                    continue;
+                }
+                let event_type = match &mut replay {
+                    Some(replay) => replay.judge(event_type, &event.narrow),
+                    None => Some(event_type),
+                };
+                if let Some(event_type) = event_type {
                     self.show(event_type, &event).await?;
                 }
             }
@@ -111,8 +112,15 @@ impl Watching {
             if more {
                 continue;
             }
-            // All that happened before the watch began was replayed.
-            beyond = None;
+            // All that happened before the watch began was replayed, unless the shelf is behind what the client knows: so it is when
+            // another server has begun to sync. A member that was restored from a backup goes backwards.
+            let reached = progress
+                .as_deref()
+                .and_then(|text| text.parse::<u64>().ok());
+            let behind = |limit: &u64| reached.is_some_and(|now| now < *limit && now >= known);
+            beyond = beyond.filter(behind);
+            known = known.max(reached.unwrap_or(0));
+            replay = None;
             if self.bookmarks && marked.elapsed() >= BOOKMARKS {
                 let version = progress.clone().unwrap_or_else(|| rev.to_string());
                 if bookmark != (rev, version.clone()) {
@@ -121,7 +129,7 @@ impl Watching {
                 }
                 marked = Instant::now();
             }
-            if checked.elapsed() >= RECHECK {
+            if std::mem::take(&mut rechecks) || checked.elapsed() >= RECHECK {
                 let members = self.reading.views.members.clone();
                 if self.judge.changed(members.as_ref()).await {
                     return self.fail(&expired()).await;
@@ -130,6 +138,7 @@ impl Watching {
             }
             tokio::select! {
                 changed = self.commits.changed() => changed.map_err(|_| Ended)?,
+                () = self.life.rights_changed() => rechecks = true,
                 () = tokio::time::sleep(RECHECK) => {}
             }
             tokio::time::sleep(COLLECT).await;
@@ -317,78 +326,4 @@ fn frame(out: &mut BytesMut, name: &str, object: &Bytes) {
     out.extend_from_slice(b"\",\"object\":");
     out.extend_from_slice(object);
     out.extend_from_slice(b"}\n");
-}
-
-impl Judge {
-    /// Returns whether objects of a member and namespace are shown.
-    async fn shows(
-        &mut self,
-        members: &dyn crate::members::Members,
-        member: &str,
-        namespace: &str,
-    ) -> bool {
-        if let Some(single) = &self.single
-            && single != member
-        {
-            return false;
-        }
-        let by_member = match self.members.get(member) {
-            Some(known) => *known,
-            None => {
-                let shows = self.shows_member(members, member).await;
-                self.members.insert(member.to_owned(), shows);
-                shows
-            }
-        };
-        by_member && (!self.search.visible || self.shows_namespace(namespace).await)
-    }
-
-    async fn shows_member(&self, members: &dyn crate::members::Members, name: &str) -> bool {
-        let fleet = members.fleet();
-        let asked_for = match fleet.members.get(name) {
-            Some(member) => {
-                let synced = member.synced(&self.asked.group, &self.asked.resource);
-                let source = synced.and_then(|synced| source(synced, &self.asked.version));
-                // A type that was removed has only deletions left.
-                source != Some(Source::Live) && is_asked_for(&self.search, member)
-            }
-            // A member that was removed has only deletions left, and clients ignore those of objects they do not know.
-            None => {
-                self.search.clusters.is_empty()
-                    || self.search.clusters.iter().any(|one| one == name)
-            }
-        };
-        asked_for && self.rights.may_read_member(name).await
-    }
-
-    async fn shows_namespace(&mut self, namespace: &str) -> bool {
-        if let Some(known) = self.namespaces.get(namespace) {
-            return *known;
-        }
-        let shows = self.may_see(namespace).await;
-        self.namespaces.insert(namespace.to_owned(), shows);
-        shows
-    }
-
-    async fn may_see(&self, namespace: &str) -> bool {
-        let info =
-            |namespace| read_info("watch", &self.asked.group, &self.asked.resource, namespace);
-        self.rights.may(&info("")).await
-            || !namespace.is_empty() && self.rights.may(&info(namespace)).await
-    }
-
-    /// Returns whether rights changed since they were asked for.
-    async fn changed(&mut self, members: &dyn crate::members::Members) -> bool {
-        for (name, known) in &self.members {
-            if self.shows_member(members, name).await != *known {
-                return true;
-            }
-        }
-        for (namespace, known) in &self.namespaces {
-            if self.may_see(namespace).await != *known {
-                return true;
-            }
-        }
-        false
-    }
 }

@@ -194,3 +194,109 @@ async fn a_search_that_reads_too_much_names_the_field_to_index() {
     );
     assert!(refused.message().contains("index"), "{}", refused.message());
 }
+
+#[tokio::test]
+async fn a_list_that_becomes_too_long_after_its_first_page_is_an_error() {
+    let settings = Settings {
+        bounds: Bounds {
+            bytes: 20_000,
+            ..Bounds::default()
+        },
+        ..Settings::default()
+    };
+    let rig = Rig::with(false, settings, ShelfSettings::default()).await;
+    for number in 0..501 {
+        rig.put("c1", pod("a", &format!("a{number:03}"), "Running"));
+    }
+    for number in 0..200 {
+        rig.put("c1", pod("a", &format!("z{number:03}"), "Pending"));
+    }
+    // What is returned does not count, so a page is found; the rest of the list reads too much.
+    let running = format!("{PODS}?fieldSelector=status.phase!%3DPending");
+    let page = rig.get(&format!("{running}&limit=500")).await.expect(200);
+    assert_eq!(page.names().len(), 500);
+    rig.get(&running).await.expect(504);
+}
+
+#[tokio::test]
+async fn requests_of_clusterpedias_client_are_understood() {
+    let rig = Rig::start().await;
+    for cluster in ["c1", "c2", "c3"] {
+        for name in ["web", "api", "job"] {
+            rig.put(cluster, deployment("a", name, 3));
+            rig.put(cluster, deployment("b", name, 3));
+        }
+    }
+    // What a typed client sends: it prefers protobuf, and takes JSON.
+    let headers = [
+        (
+            "user-agent",
+            "searcher/v0.0.0 (linux/amd64) kubernetes/$Format",
+        ),
+        (
+            "accept",
+            "application/vnd.kubernetes.protobuf,application/json",
+        ),
+    ];
+    let root = format!("{P}/apis/apps/v1/deployments");
+    let own = format!("{P}/clusters/c2/apis/apps/v1/deployments");
+    let label = |text: &str| format!("{root}?labelSelector={}", text.replace(' ', "%20"));
+    let cases = [
+        (
+            format!(
+                "{root}?clusters=c1,c2&namespaces=a&names=web,job&orderby=cluster,name%20desc&limit=3&withContinue=true&withRemainingCount=true"
+            ),
+            label(
+                "search.clusterpedia.io/clusters in (c1,c2),search.clusterpedia.io/namespaces=a,search.clusterpedia.io/names in (web,job),\
+                 search.clusterpedia.io/orderby in (cluster,name_desc),search.clusterpedia.io/limit=3,search.clusterpedia.io/with-continue=true,\
+                 search.clusterpedia.io/with-remaining-count=true",
+            ),
+            vec!["c1/a/web", "c1/a/job", "c2/a/web"],
+        ),
+        (
+            format!(
+                "{root}?clusters=c3&since=2022-03-24&before=2022-03-26&namespaces=b&orderby=name"
+            ),
+            label(
+                "search.clusterpedia.io/clusters=c3,search.clusterpedia.io/since=2022-03-24,search.clusterpedia.io/before=2022-03-26,\
+                 search.clusterpedia.io/namespaces=b,search.clusterpedia.io/orderby=name",
+            ),
+            vec!["c3/b/api", "c3/b/job", "c3/b/web"],
+        ),
+        (
+            format!("{own}?namespaces=a&orderby=name&limit=1&continue=1"),
+            format!(
+                "{own}?labelSelector=search.clusterpedia.io/namespaces=a,search.clusterpedia.io/orderby=name,\
+                 search.clusterpedia.io/limit=1,search.clusterpedia.io/offset=1"
+            ),
+            vec!["c2/a/job"],
+        ),
+    ];
+    for (parameters, labels, wanted) in cases {
+        let mut answers = Vec::new();
+        for path in [parameters, labels] {
+            let answer = rig.send("GET", &path, "", &headers).await.expect(200);
+            assert_eq!(answer.headers["content-type"], "application/json", "{path}");
+            assert_eq!(answer.names(), wanted, "{path}");
+            assert_eq!(answer.warnings(), Vec::<String>::new(), "{path}");
+            let body = answer.json();
+            assert_eq!(body["kind"], "DeploymentList");
+            answers.push(body["metadata"].clone());
+        }
+        assert_eq!(answers[0], answers[1]);
+    }
+    let remaining = &rig
+        .get(&format!("{root}?limit=3&withRemainingCount=true"))
+        .await
+        .json()["metadata"]["remainingItemCount"];
+    assert_eq!(*remaining, 15);
+    // Its watches, and single objects.
+    let one = format!("{P}/clusters/c1/apis/apps/v1/namespaces/a/deployments/web");
+    let answer = rig.send("GET", &one, "", &headers).await.expect(200);
+    assert_eq!(answer.headers["content-type"], "application/json");
+    let watch = format!("{root}?watch=true&allowWatchBookmarks=true&clusters=c1&namespaces=a");
+    let mut events = rig.watch_as(crate::rig::admin(), &watch, &headers).await;
+    let mut seen = events.take(3).await;
+    seen.sort();
+    assert_eq!(seen, ["ADDED c1/a/api", "ADDED c1/a/job", "ADDED c1/a/web"]);
+}

@@ -1,6 +1,6 @@
 //! Discovery, single objects, and lists by members, namespaces, names, times, labels and fields.
 
-use crate::rig::{P, Rig, deployment, pod, synced};
+use crate::rig::{P, Rig, deployment, member, pod, synced};
 use bareboat::api::value;
 use bareboat_views::Member;
 use std::sync::Arc;
@@ -76,6 +76,30 @@ async fn discovery_is_the_union_of_members_or_that_of_one() {
         .filter_map(|one| one["name"].as_str())
         .collect();
     assert_eq!(names, ["collectionresources", "resources"]);
+}
+
+#[tokio::test]
+async fn discovery_that_did_not_change_is_not_sent_again() {
+    let rig = Rig::start().await;
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    let path = format!("{P}/apis");
+    let ask = async |tag: &str| {
+        let headers = [("accept", accept), ("if-none-match", tag)];
+        rig.send("GET", &path, "", &headers).await
+    };
+    let first = ask("\"other\"").await.expect(200);
+    let tag = first.headers["etag"].to_str().expect("a tag").to_owned();
+    let again = ask(&format!("\"other\", W/{tag}")).await.expect(304);
+    assert!(again.bytes.is_empty());
+    assert_eq!(again.headers["etag"], tag.as_str());
+    // A new type changes the document of all members.
+    let mut more = member("c2");
+    let jobs = synced("batch", "v1", "jobs", "Job");
+    more.types.push(Arc::new(jobs));
+    rig.join(more);
+    let changed = ask(&tag).await.expect(200);
+    assert_ne!(changed.headers["etag"], tag.as_str());
+    assert!(changed.json().to_string().contains("jobs"));
 }
 
 #[tokio::test]
@@ -332,4 +356,66 @@ async fn other_versions_of_a_kind_without_conversion_are_rewritten() {
     rig.get(&format!("{P}/apis/sea.example.com/v2/boats"))
         .await
         .expect(404);
+}
+
+#[tokio::test]
+async fn autoscalers_are_shown_in_both_versions() {
+    let rig = Rig::start().await;
+    let other = |name: &str| bareboat_views::OtherVersion {
+        name: name.to_owned(),
+        source: bareboat_views::VersionSource::Member,
+    };
+    // One member has the newer version on the shelf, an old one the older.
+    for (name, stored, others) in [("c1", "v2", "v1"), ("c2", "v1", "v2")] {
+        let mut member = member(name);
+        let plural = "horizontalpodautoscalers";
+        let mut types = synced("autoscaling", stored, plural, "HorizontalPodAutoscaler");
+        types.others = vec![other(others)];
+        member.types.push(Arc::new(types));
+        rig.join(member);
+    }
+    let target = value!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    rig.put("c1", value!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"namespace": "a", "name": "x"},
+        "spec": {"scaleTargetRef": (target.clone()), "minReplicas": 1, "maxReplicas": 5, "metrics": [
+            {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}},
+        ]},
+    }));
+    rig.put("c2", value!({
+        "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"namespace": "a", "name": "x"},
+        "spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 5, "targetCPUUtilizationPercentage": 60},
+    }));
+    let path = |version: &str| format!("{P}/apis/autoscaling/{version}/horizontalpodautoscalers");
+    let newer = rig.get(&path("v2")).await;
+    assert_eq!(newer.names(), ["c1/a/x", "c2/a/x"]);
+    assert_eq!(newer.warnings(), Vec::<String>::new());
+    let newer = newer.json();
+    for (number, percent) in [(0, 70), (1, 60)] {
+        let item = &newer["items"][number];
+        assert_eq!(item["apiVersion"], "autoscaling/v2");
+        let metric = &item["spec"]["metrics"][0]["resource"]["target"];
+        assert_eq!(metric["averageUtilization"], percent, "{item}");
+    }
+    let older = rig.get(&path("v1")).await.json();
+    for (number, percent) in [(0, 70), (1, 60)] {
+        let item = &older["items"][number];
+        assert_eq!(item["apiVersion"], "autoscaling/v1");
+        assert_eq!(
+            item["spec"]["targetCPUUtilizationPercentage"], percent,
+            "{item}"
+        );
+        assert!(item["spec"].get("metrics").is_none(), "{item}");
+    }
+    // The view of one member needs no right to ask it, and a watch shows the same.
+    let one =
+        format!("{P}/clusters/c1/apis/autoscaling/v1/namespaces/a/horizontalpodautoscalers/x");
+    let one = rig.get(&one).await.expect(200).json();
+    assert_eq!(one["spec"]["targetCPUUtilizationPercentage"], 70);
+    assert!(rig.data.forwarded.lock().is_empty());
+    let mut events = rig.watch(&format!("{}?watch=true", path("v1"))).await;
+    let event = events.next().await.expect("an event");
+    assert_eq!(
+        event["object"]["spec"]["targetCPUUtilizationPercentage"],
+        70
+    );
 }

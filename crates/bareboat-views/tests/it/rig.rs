@@ -1,21 +1,27 @@
 //! A server with views, a shelf, and members as data.
 
+use crate::passing::Passing;
 use bareboat::api::kind::{BoxFuture, User};
 use bareboat::api::{Status, Value, value};
 use bareboat::prelude::Profile;
 use bareboat::server::reply::{self, Body, Response};
+use bareboat_server::Upstream;
 use bareboat_shelf::{
     Batch, Change, Draft, KindId, KindInfo, MemberId, Progress, Settings as ShelfSettings, Shelf,
 };
 use bareboat_testing::TestServer;
-use bareboat_views::{Fleet, LiveRequest, Member, Members, Settings, SyncedType, Views, install};
+use bareboat_views::{
+    Fleet, LiveRequest, Member, Members, Place, Review, Settings, SyncedType, Views, install,
+};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 pub(crate) const P: &str = "/apis/clusterpedia.io/v1beta1/resources";
 pub(crate) const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
@@ -29,6 +35,16 @@ pub(crate) struct Data {
     pub(crate) now: AtomicI64,
     /// What was forwarded: member, user, method and target.
     pub(crate) forwarded: Mutex<Vec<(String, String, String, String)>>,
+    /// Why this server does not answer, if it does not.
+    pub(crate) away: watch::Sender<Option<&'static str>>,
+    /// What members answer to forwarded requests; others answer with something that is no list.
+    pub(crate) answers: Mutex<BTreeMap<String, Value>>,
+    /// What members that judge themselves allow: member, user, verb, resource and namespace.
+    pub(crate) allows: Mutex<BTreeSet<String>>,
+    /// How often members were asked about rights.
+    pub(crate) reviews: AtomicU64,
+    /// The server that answers forwarded requests, if there is one.
+    pub(crate) upstream: Mutex<Option<Upstream>>,
 }
 
 impl Members for Data {
@@ -40,18 +56,49 @@ impl Members for Data {
         self.now.load(Ordering::Relaxed)
     }
 
+    fn review(&self, review: Review) -> BoxFuture<'static, Result<bool, Status>> {
+        self.reviews.fetch_add(1, Ordering::Relaxed);
+        let info = &review.info;
+        let (verb, resource, namespace) = (&info.verb, &info.resource, &info.namespace);
+        let name = &review.user.name;
+        let asked = format!("{} {name} {verb} {resource} {namespace}", review.member);
+        let allowed = match review.member.as_str() {
+            "away" => Err(Status::unavailable("nobody answers")),
+            _ => Ok(self.allows.lock().contains(asked.trim_end())),
+        };
+        Box::pin(std::future::ready(allowed))
+    }
+
+    fn place(&self) -> Place {
+        match *self.away.borrow() {
+            None => Place::Here,
+            Some(why) => Place::Nowhere(Status::unavailable(why).retry_after(1)),
+        }
+    }
+
+    fn left(&self) -> BoxFuture<'static, ()> {
+        let mut away = self.away.subscribe();
+        Box::pin(async move {
+            let _ = away.wait_for(Option::is_some).await;
+        })
+    }
+
     fn forward(&self, live: LiveRequest) -> BoxFuture<'static, Result<Response, Status>> {
         self.forwarded.lock().push((
-            live.member,
+            live.member.clone(),
             live.user.name.to_string(),
             live.request.method().to_string(),
-            live.target,
+            live.target.clone(),
         ));
-        Box::pin(async {
-            Ok(reply::json(
-                http::StatusCode::OK,
-                &value!({"from": "member"}),
-            ))
+        let upstream = self.upstream.lock().clone();
+        let answer = self.answers.lock().get(&live.member).cloned();
+        let answer = answer.unwrap_or_else(|| value!({"from": "member"}));
+        Box::pin(async move {
+            if let Some(upstream) = upstream {
+                let calls = live.calls.clone();
+                return calls.forward(&upstream, &live.target, live.request).await;
+            }
+            Ok(reply::json(http::StatusCode::OK, &answer))
         })
     }
 }
@@ -134,9 +181,18 @@ impl Rig {
         let builder = TestServer::builder()
             .profile(Profile::Bare)
             .without_controllers()
-            .with(move |builder| install(builder, views.clone()).expect("views can be added"));
+            .with(move |builder| {
+                let builder = match listens {
+                    true => builder.authenticator(Passing),
+                    false => builder,
+                };
+                install(builder, views.clone()).expect("views can be added")
+            });
         let builder = match listens {
-            true => builder.listening(),
+            true => builder
+                .token("ann", "ann", &["system:authenticated"])
+                .token("bob", "bob", &["system:authenticated"])
+                .listening(),
             false => builder,
         };
         let rig = Rig {
@@ -227,7 +283,7 @@ impl Rig {
                 resource_version: version.to_string(),
             }),
         };
-        let applied = self.shelf.apply(vec![batch], BIRTHDAY);
+        let applied = self.shelf.apply(&[batch], BIRTHDAY);
         applied.expect("a change is written");
     }
 

@@ -228,3 +228,232 @@ async fn collections_leave_out_types_that_the_user_may_not_list() {
     assert_eq!(found.json()["items"].as_array().map(Vec::len), Some(4));
     assert!(found.warnings()[0].contains("types are left out"));
 }
+
+/// Returns which of the items have events.
+fn with_events(answer: &crate::rig::Answer) -> Vec<bool> {
+    let body = answer.json();
+    let items = body["items"].as_array().expect("a list").iter();
+    let annotation = "shadow.clusterpedia.io/events";
+    let has = |item: &serde_json::Value| item["metadata"]["annotations"].get(annotation).is_some();
+    items.map(has).collect()
+}
+
+#[tokio::test]
+async fn events_are_injected_for_those_who_may_list_them() {
+    let rig = filled().await;
+    for namespace in ["a", "b"] {
+        let name = if namespace == "a" { "x" } else { "y" };
+        let event = value!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"namespace": namespace, "name": "e"},
+            "involvedObject": {"kind": "Pod", "uid": (format!("c1-Pod-{namespace}-{name}"))},
+            "message": "the secret of the pod",
+        });
+        rig.put("c1", event);
+    }
+    for who in ["eve", "fay"] {
+        grant(&rig, who, "", members(&[])).await;
+        grant(&rig, who, "", read(&["pods", "namespaces"])).await;
+    }
+    grant(&rig, "fay", "a", read(&["events"])).await;
+    let pods = format!("{P}/clusters/c1/api/v1/pods?injectEvents=true");
+    let all = rig.get(&pods).await.expect(200);
+    assert_eq!(with_events(&all), [true, true]);
+    assert_eq!(all.warnings(), Vec::<String>::new());
+    let none = rig.get_as("eve", &pods).await.expect(200);
+    assert_eq!(with_events(&none), [false, false]);
+    assert!(
+        none.warnings()[0].contains("you may not list events"),
+        "{:?}",
+        none.warnings()
+    );
+    let some = rig.get_as("fay", &pods).await.expect(200);
+    assert_eq!(with_events(&some), [true, false]);
+    assert!(
+        some.warnings()[0].contains("in namespaces where you may not"),
+        "{:?}",
+        some.warnings()
+    );
+    let one = |namespace: &str, name: &str| {
+        format!("{P}/clusters/c1/api/v1/namespaces/{namespace}/pods/{name}?injectEvents=true")
+    };
+    let shows = |answer: &crate::rig::Answer| {
+        String::from_utf8_lossy(&answer.bytes).contains("the secret of the pod")
+    };
+    let own = rig.get_as("fay", &one("a", "x")).await.expect(200);
+    assert!(shows(&own));
+    let other = rig.get_as("fay", &one("b", "y")).await.expect(200);
+    assert!(!shows(&other));
+    assert!(other.warnings()[0].contains("you may not list events"));
+    // A watch sends the state with events, too.
+    let watch = format!("{pods}&watch=true");
+    let mut events = rig.watch_as(user("fay"), &watch, &[]).await;
+    let shown: Vec<String> = [events.next().await, events.next().await]
+        .map(|event| event.expect("an event").to_string())
+        .into();
+    assert!(shown[0].contains("the secret of the pod"), "{shown:?}");
+    assert!(!shown[1].contains("the secret of the pod"), "{shown:?}");
+    // The events of objects without namespace may be in any namespace.
+    let namespaces = format!("{P}/clusters/c1/api/v1/namespaces?injectEvents=true");
+    let answer = rig.get_as("fay", &namespaces).await.expect(200);
+    assert!(answer.warnings()[0].contains("you may not list events"));
+}
+
+/// Three members, of which c2 and c3 decide themselves.
+async fn with_judges() -> Rig {
+    let rig = filled().await;
+    for name in ["c2", "c3"] {
+        let mut member = crate::rig::member(name);
+        member.judges = true;
+        rig.join(member);
+    }
+    rig.put("c3", pod("a", "x", "Running"));
+    grant(&rig, "gus", "", members(&[])).await;
+    rig
+}
+
+fn allow(rig: &Rig, rights: &[&str]) {
+    let mut allows = rig.data.allows.lock();
+    allows.extend(rights.iter().map(|right| (*right).to_owned()));
+}
+
+#[tokio::test]
+async fn members_may_decide_themselves() {
+    let rig = with_judges().await;
+    let pods = format!("{P}/api/v1/pods");
+    // Neither the hub nor a member allows anything.
+    rig.get_as("gus", &pods).await.expect(403);
+    let one = |name: &str| format!("{P}/clusters/{name}/api/v1/namespaces/a/pods");
+    let refused = rig.get_as("gus", &one("c2")).await.expect(403);
+    assert!(
+        refused.message().contains("the cluster c2 decides"),
+        "{}",
+        refused.message()
+    );
+    rig.get_as("gus", &format!("{}/x", one("c2")))
+        .await
+        .expect(403);
+    rig.get_as("gus", &one("c1")).await.expect(403);
+    allow(
+        &rig,
+        &["c2 hal list pods", "c2 hal get pods a", "c2 hal watch pods"],
+    );
+    grant(&rig, "hal", "", members(&[])).await;
+    // The right in the member suffices for it, and for no other.
+    let list = rig.get_as("hal", &pods).await;
+    assert_eq!(list.names(), ["c2/a/x", "c2/b/y"]);
+    let warnings = list.warnings().join(" ");
+    assert!(
+        warnings.contains("c3 is left out") && warnings.contains("1 clusters are left out"),
+        "{warnings}"
+    );
+    rig.get_as("hal", &format!("{}/x", one("c2")))
+        .await
+        .expect(200);
+    rig.get_as("hal", &format!("{P}/clusters/c3/api/v1/pods"))
+        .await
+        .expect(403);
+    rig.get_as("hal", &format!("{P}/clusters/c1/api/v1/pods"))
+        .await
+        .expect(403);
+    // A right in the hub does not count for members that decide themselves.
+    grant(&rig, "ida", "", members(&[])).await;
+    grant(&rig, "ida", "", read(&["pods"])).await;
+    let list = rig.get_as("ida", &pods).await;
+    assert_eq!(list.names(), ["c1/a/x", "c1/b/y"]);
+    rig.get_as("ida", &one("c2")).await.expect(403);
+    // Both together.
+    allow(&rig, &["c3 ida list pods"]);
+    // An answer holds for a while, so another user asks.
+    let asked = rig.data.reviews.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(rig.get_as("ida", &pods).await.names(), ["c1/a/x", "c1/b/y"]);
+    assert_eq!(
+        rig.data.reviews.load(std::sync::atomic::Ordering::Relaxed),
+        asked
+    );
+    // The right to the member itself is needed in any case.
+    allow(&rig, &["c2 jim list pods"]);
+    rig.get_as("jim", &pods).await.expect(403);
+}
+
+#[tokio::test]
+async fn what_is_visible_is_the_union_over_members() {
+    let rig = with_judges().await;
+    grant(&rig, "gus", "b", read(&["pods"])).await;
+    allow(
+        &rig,
+        &[
+            "c2 gus list pods a",
+            "c3 gus list pods",
+            "c2 gus watch pods a",
+            "c3 gus watch pods",
+        ],
+    );
+    let pods = format!("{P}/api/v1/pods?visible=true");
+    assert_eq!(
+        rig.get_as("gus", &pods).await.names(),
+        ["c2/a/x", "c3/a/x", "c1/b/y"]
+    );
+    let mut events = rig
+        .watch_as(user("gus"), &format!("{pods}&watch=true"), &[])
+        .await;
+    assert_eq!(
+        events.take(3).await,
+        ["ADDED c2/a/x", "ADDED c3/a/x", "ADDED c1/b/y"]
+    );
+    for (cluster, namespace) in [
+        ("c1", "a"),
+        ("c2", "b"),
+        ("c1", "b"),
+        ("c2", "a"),
+        ("c3", "b"),
+    ] {
+        rig.put(cluster, pod(namespace, "new", "Running"));
+    }
+    assert_eq!(
+        events.take(3).await,
+        ["ADDED c1/b/new", "ADDED c2/a/new", "ADDED c3/b/new"]
+    );
+    // Events of objects are the member's, too.
+    let list = rig
+        .get_as("gus", &format!("{pods}&injectEvents=true"))
+        .await;
+    assert!(
+        list.warnings()
+            .join(" ")
+            .contains("events of c2 are left out"),
+        "{:?}",
+        list.warnings()
+    );
+    // Collections leave such members out.
+    let any = "/apis/clusterpedia.io/v1beta1/collectionresources/any?resources=/pods";
+    let found = rig.get(any).await.expect(200);
+    assert_eq!(found.json()["items"].as_array().map(Vec::len), Some(4));
+    assert!(
+        found.warnings()[0].contains("2 clusters are left out"),
+        "{:?}",
+        found.warnings()
+    );
+}
+
+#[tokio::test]
+async fn a_member_that_decides_and_does_not_answer_shows_nothing() {
+    let rig = with_judges().await;
+    let mut away = crate::rig::member("away");
+    away.judges = true;
+    rig.join(away);
+    rig.put("away", pod("a", "x", "Running"));
+    allow(&rig, &["c2 gus list pods"]);
+    let list = rig.get_as("gus", &format!("{P}/api/v1/pods")).await;
+    assert_eq!(list.names(), ["c2/a/x", "c2/b/y"]);
+    assert!(
+        list.warnings()
+            .join(" ")
+            .contains("away is left out: nobody answers"),
+        "{:?}",
+        list.warnings()
+    );
+    rig.get_as("gus", &format!("{P}/clusters/away/api/v1/pods"))
+        .await
+        .expect(503);
+}

@@ -26,7 +26,7 @@ pub(super) fn in_order(text: &str, findings: Vec<String>) -> Vec<String> {
         Some(path.to_owned())
     };
     let mut unknown: Vec<String> = findings.iter().filter_map(path).collect();
-    unknown.sort_unstable();
+    bareboat_api::sort_by(&mut unknown, Ord::cmp);
     let mut ordered = walk(text, &unknown);
     let known: HashSet<String> = ordered.iter().cloned().collect();
     let missed = |finding: &String| !finding.starts_with(DUPLICATE) && !known.contains(finding);

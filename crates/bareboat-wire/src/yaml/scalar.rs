@@ -1,5 +1,6 @@
 //! The types of plain scalars: YAML 1.1 in go-yaml's dialect.
 
+#[cfg(feature = "yaml")]
 use bareboat_api::{Str, Value};
 
 /// A resolved plain scalar.
@@ -43,6 +44,7 @@ pub(super) fn resolve(text: &str) -> Plain {
     }
 }
 
+#[cfg(feature = "yaml")]
 impl Plain {
     /// Returns the value, which for plain text is the text itself; `None` for numbers that JSON
     /// cannot represent.

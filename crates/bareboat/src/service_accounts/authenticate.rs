@@ -27,6 +27,15 @@ fn bad(why: impl Into<String>) -> BadCredentials {
 }
 
 impl ServiceAccounts {
+    /// Returns the user of the token in the head of a request.
+    fn check_head(&self, evidence: &Evidence<'_>) -> Outcome<Option<Arc<User>>> {
+        let Some(token) = bearer(evidence.headers) else {
+            return Ok(None);
+        };
+        let found = self.check(token, &[], evidence.objects)?;
+        Ok(found.map(|found| found.user.clone()))
+    }
+
     /// Returns a token that is valid for one of the audiences; `None` for foreign tokens.
     fn check(
         &self,
@@ -184,7 +193,7 @@ fn check_secret(token: &str, claims: &Claims, objects: &dyn Lookup) -> Outcome<O
     Ok(secret)
 }
 
-/// Returns the user that claims describe.
+/// Returns the user that claims describe, in the group of all authenticated users.
 pub(super) fn user(claims: &Claims) -> User {
     let mut extra = BTreeMap::new();
     let mut add = |key: &str, value: String| {
@@ -205,20 +214,9 @@ pub(super) fn user(claims: &Claims) -> User {
         groups: vec![
             Str::const_new("system:serviceaccounts"),
             Str::new(format!("system:serviceaccounts:{}", claims.namespace)),
+            Str::const_new("system:authenticated"),
         ],
         extra,
-    }
-}
-
-/// Copies a user, with room for one more group: that of all authenticated users.
-fn copy(user: &User) -> User {
-    let mut groups = Vec::with_capacity(user.groups.len() + 1);
-    groups.extend_from_slice(&user.groups);
-    User {
-        name: user.name.clone(),
-        uid: user.uid.clone(),
-        groups,
-        extra: user.extra.clone(),
     }
 }
 
@@ -231,12 +229,13 @@ impl Authenticator for ServiceAccounts {
         &'a self,
         evidence: &'a Evidence<'a>,
     ) -> BoxFuture<'a, Result<Option<User>, BadCredentials>> {
-        let found = match bearer(evidence.headers) {
-            Some(token) => self.check(token, &[], evidence.objects),
-            None => Ok(None),
-        };
-        let found = found.map(|found| found.map(|found| copy(&found.user)));
+        let found = self.check_head(evidence);
+        let found = found.map(|found| found.map(Arc::unwrap_or_clone));
         Box::pin(std::future::ready(found))
+    }
+
+    fn authenticate_now(&self, evidence: &Evidence<'_>) -> Option<Outcome<Option<Arc<User>>>> {
+        Some(self.check_head(evidence))
     }
 
     fn review_token<'a>(
@@ -250,7 +249,7 @@ impl Authenticator for ServiceAccounts {
             found.map(|found| {
                 let (held, wanted) = self.both_audiences(&found.claims, audiences);
                 TokenUser {
-                    user: copy(&found.user),
+                    user: User::clone(&found.user),
                     audiences: Some(common(held, wanted)),
                 }
             })

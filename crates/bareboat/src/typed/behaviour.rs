@@ -1,4 +1,4 @@
-//! Rules of a typed kind: expressions, functions, subresources, what users see and search.
+//! Rules of a typed kind: functions, subresources, what users see and search.
 
 use super::{Convert, TypedKind, TypedKindError, own_part};
 use crate::typed::shape::TypedShape;
@@ -7,7 +7,7 @@ use bareboat_api::kind::{
     Strategy, Subresource, Verb, Verbs, WriteContext,
 };
 use bareboat_api::value::{from_value, to_value};
-use bareboat_api::{FieldError, Object, Status, Str, Value, value};
+use bareboat_api::{FieldError, Object, Status, Str, Value};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,33 +24,6 @@ pub(super) struct VersionCheck {
 }
 
 impl TypedKind {
-    /// Adds a CEL rule for objects of the last version, such as `self.spec.max >= self.spec.min`, with the message of its
-    /// violation. Rules about the old object use `oldSelf`.
-    #[must_use]
-    pub fn rule(mut self, expression: &str, message: &str) -> TypedKind {
-        let (Some(schema), Some(version)) = (self.schemas.last_mut(), self.versions.last_mut())
-        else {
-            let rule = format!("the rule {expression:?}");
-            self.fail(TypedKindError::BeforeVersions(rule));
-            return self;
-        };
-        let rules = schema.make_object();
-        let mut all: Vec<Value> = match rules.get("x-kubernetes-validations") {
-            Some(Value::Array(rules)) => rules.to_vec(),
-            _ => Vec::new(),
-        };
-        all.push(value!({"rule": expression, "message": message}));
-        rules.insert("x-kubernetes-validations", Value::Array(all));
-        version.shape = Arc::new(TypedShape::new(schema.clone()));
-        if let Some(why) = super::structural::fault(schema) {
-            self.fail(TypedKindError::Rule {
-                rule: expression.to_owned(),
-                why,
-            });
-        }
-        self
-    }
-
     /// Validates objects by a function of the last version's type `T`. Writes in other versions are converted first, so that no
     /// version avoids it. The function gets the new object and, for updates, the old one.
     ///
@@ -122,7 +95,7 @@ impl TypedKind {
     /// function carries it out and returns the object of the answer.
     #[must_use]
     pub fn action<B>(
-        self,
+        mut self,
         name: &str,
         kind: &str,
         act: impl for<'a> Fn(ActionCall<'a, B>) -> BoxFuture<'a, Result<B, Status>>
@@ -133,13 +106,18 @@ impl TypedKind {
     where
         B: JsonSchema + Serialize + DeserializeOwned + Send + 'static,
     {
+        let mut shape = TypedShape::new(super::structural::schema_of::<B>());
+        if let Some(source) = shape.take_fault() {
+            let of = format!("the kind {kind}");
+            self.fail(TypedKindError::Schema { of, source });
+        }
         let version = self.versions.last().map_or("", |version| &version.name);
         let api_version = format!("{}/{version}", self.group);
         let action = TypedAction {
             types: [PostedType {
                 api_version: Str::new(&api_version),
                 kind: Str::new(kind),
-                shape: Arc::new(TypedShape::new(super::structural::schema_of::<B>())),
+                shape: Arc::new(shape),
             }],
             act: Box::new(act),
         };

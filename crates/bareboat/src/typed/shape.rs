@@ -2,26 +2,33 @@
 
 use bareboat_api::Value;
 use bareboat_api::kind::{Findings, PublishedSchema, Shape, Typing, Validated};
-use bareboat_schema::crd::CustomShape;
-use bareboat_schema::{Schema, SchemaCache};
+use bareboat_schema::{CustomShape, Schema, SchemaCache, SchemaError};
 use std::sync::Arc;
 
 /// The shape of objects that a struct describes.
-pub(super) struct TypedShape(CustomShape);
+pub(super) struct TypedShape(CustomShape, Option<SchemaError>);
 
 impl TypedShape {
     pub(super) fn new(schema: Value) -> TypedShape {
         let cache = SchemaCache::new();
-        let compiled: Schema = cache.parse(&schema).unwrap_or_else(|_| {
-            // Too deep for a structural schema: only the type object is known.
-            let bare = bareboat_api::value!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-            cache.parse(&bare).expect("a schema of two keywords is not deep")
-        });
-        TypedShape(CustomShape::new(
-            compiled,
-            None,
-            Arc::new(move || Some(schema.clone())),
-        ))
+        let (compiled, fault): (Schema, _) = match cache.parse(&schema) {
+            Ok(compiled) => (compiled, None),
+            Err(error) => {
+                // Only the type object is known.
+                let bare = bareboat_api::value!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+                let bare = cache.parse(&bare);
+                let bare = bare.expect("a schema of two keywords is not deep");
+                // One that is too deep for a structural schema is still published.
+                (bare, Some(error).filter(|why| *why != SchemaError::TooDeep))
+            }
+        };
+        let text = Arc::new(move || Some(schema.clone()));
+        TypedShape(CustomShape::new(compiled, None, text), fault)
+    }
+
+    /// Takes the reason why this build cannot validate by the schema.
+    pub(super) fn take_fault(&mut self) -> Option<SchemaError> {
+        self.1.take()
     }
 }
 

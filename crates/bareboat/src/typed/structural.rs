@@ -24,26 +24,6 @@ pub(super) fn schema_of<T: JsonSchema>() -> Value {
     value
 }
 
-/// Returns why a schema cannot be served, for example because a rule does not compile.
-pub(super) fn fault(schema: &Value) -> Option<String> {
-    let version = bareboat_api::value!({
-        "name": "v1", "served": true, "storage": true,
-        "schema": {"openAPIV3Schema": (schema.clone())},
-    });
-    let definition = bareboat_api::value!({
-        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "rules.example.com"},
-        "spec": {
-            "group": "example.com", "scope": "Namespaced", "versions": [(version)],
-            "names": {"plural": "rules", "singular": "rule", "kind": "Rule", "listKind": "RuleList"},
-            "conversion": {"strategy": "None"},
-        },
-    });
-    let errors = bareboat_schema::crd::validate_create(&definition);
-    let rules = |error: &&bareboat_api::FieldError| error.to_string().contains("validations");
-    errors.iter().find(rules).map(ToString::to_string)
-}
-
 /// Converts schemars output to structural schemas.
 fn settle(schema: &mut Value) {
     // The schema `true` accepts any value.

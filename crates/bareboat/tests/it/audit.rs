@@ -401,3 +401,41 @@ async fn a_disconnected_client_has_a_complete_record() {
     let events = log.eventually("gone", 1).await;
     assert_eq!(stages(&events), ["ResponseComplete"]);
 }
+
+#[tokio::test]
+async fn a_deprecated_version_is_noted_with_the_release_that_removes_it() {
+    let log = Log::new("[{level: Metadata}]");
+    let server = log.start().await;
+    for (plural, warning, release) in [
+        (
+            "ships",
+            "example.com/v1 Ship is deprecated in v1.21+, unavailable in v1.25+",
+            json!("1.25"),
+        ),
+        ("boats", "use something else", Value::Null),
+    ] {
+        let kind = plural.to_uppercase();
+        let version = json!({
+            "name": "v1", "served": true, "storage": true, "deprecated": true, "deprecationWarning": warning,
+            "schema": {"openAPIV3Schema": {"type": "object"}},
+        });
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.example.com")},
+            "spec": {
+                "group": "example.com", "scope": "Cluster",
+                "names": {"plural": plural, "kind": kind}, "versions": [version],
+            },
+        });
+        let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        server.post(definitions, &definition).await.expect(201);
+        let path = format!("/apis/example.com/v1/{plural}");
+        send(&server, plural, "GET", &path, &Value::Null)
+            .await
+            .expect(200);
+        let events = log.eventually(plural, 2).await;
+        let annotations = &events[1]["annotations"];
+        assert_eq!(annotations["k8s.io/deprecated"], "true", "{plural}");
+        assert_eq!(annotations["k8s.io/removed-release"], release, "{plural}");
+    }
+}

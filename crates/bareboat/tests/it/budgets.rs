@@ -347,8 +347,9 @@ async fn strict_findings_have_the_known_order() {
         .await
         .expect(422)
         .text();
+    // What is wrong in the patch itself comes before what is wrong in its result.
     let order =
-        r#"strict decoding error: unknown field \"spec.unknown\", duplicate field \"spec.a\""#;
+        r#"strict decoding error: duplicate field \"spec.a\", unknown field \"spec.unknown\""#;
     assert!(refused.contains(order), "{refused}");
 }
 

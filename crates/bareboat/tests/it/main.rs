@@ -19,6 +19,7 @@ mod definitions;
 mod deletes;
 mod discovery;
 mod errors;
+mod every_container;
 mod fairness;
 mod flow;
 mod growth;

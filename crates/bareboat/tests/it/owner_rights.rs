@@ -140,3 +140,121 @@ async fn the_plug_in_can_be_disabled() {
     let unknown = Settings::default().without_admission(["Nothing"]);
     assert!(unknown.is_err());
 }
+
+/// Waits until an object does not exist.
+async fn until_gone(server: &TestServer, path: &str) {
+    let gone = async {
+        while server.get(path).await.code != 404 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    crate::support::soon(gone).await;
+}
+
+#[tokio::test]
+async fn nobody_deletes_through_the_garbage_collector_what_they_may_not_delete() {
+    let server = TestServer::start().await;
+    let verbs = ["get", "patch", "update", "create"];
+    grant(&server, "ann", json!([rule(&verbs, "configmaps")])).await;
+    let ann = AsUser(&server, user("ann", &[]));
+    let config = json!({"metadata": {"name": "kept"}});
+    let kept = server.post(CONFIGS, &config).await.expect(201).json();
+    let path = format!("{CONFIGS}/kept");
+    let missing = owner("gone", NOWHERE, false);
+    let json_patch = json!([
+        {"op": "add", "path": "/metadata/ownerReferences", "value": missing["metadata"]["ownerReferences"]},
+    ]);
+    let mut whole = missing.clone();
+    whole["apiVersion"] = json!("v1");
+    whole["kind"] = json!("ConfigMap");
+    whole["metadata"]["name"] = json!("kept");
+    for (method, form, path, body) in [
+        ("PATCH", MERGE, path.clone(), &missing),
+        (
+            "PATCH",
+            "application/strategic-merge-patch+json",
+            path.clone(),
+            &missing,
+        ),
+        (
+            "PATCH",
+            "application/json-patch+json",
+            path.clone(),
+            &json_patch,
+        ),
+        ("PUT", "application/json", path.clone(), &whole),
+        (
+            "PATCH",
+            "application/apply-patch+yaml",
+            format!("{path}?fieldManager=ann&force=true"),
+            &whole,
+        ),
+    ] {
+        let answer = ann.send(method, &path, form, body).await;
+        answer.expect(403);
+    }
+    // The collector works: an object of somebody who may delete goes the same way.
+    let mut other = owner("gone", NOWHERE, false);
+    other["metadata"]["name"] = json!("collected");
+    server.post(CONFIGS, &other).await.expect(201);
+    until_gone(&server, &format!("{CONFIGS}/collected")).await;
+    let found = server.get(&path).await.expect(200).json();
+    assert_eq!(found["metadata"]["uid"], kept["metadata"]["uid"]);
+    assert_eq!(found["metadata"]["deletionTimestamp"], Value::Null);
+}
+
+#[tokio::test]
+async fn nobody_blocks_through_controllers_what_they_may_not_change() {
+    let server = TestServer::start().await;
+    // She may do everything with ConfigMaps, but has no right to finalizers of owners, nor to services or namespaces.
+    grant(&server, "ann", json!([rule(&["*"], "configmaps")])).await;
+    let ann = AsUser(&server, user("ann", &[]));
+    let services = "/api/v1/namespaces/default/services";
+    let service = json!({"metadata": {"name": "owner"}, "spec": {"clusterIP": "None"}});
+    let service = server.post(services, &service).await.expect(201).json();
+    let reference = |blocks: bool| {
+        json!([{"apiVersion": "v1", "kind": "Service", "name": "owner",
+            "uid": service["metadata"]["uid"], "blockOwnerDeletion": blocks}])
+    };
+    let dependent = |blocks: bool| {
+        json!({"metadata": {"name": "dependent", "finalizers": ["example.com/never"],
+            "ownerReferences": reference(blocks)}})
+    };
+    ann.send("POST", CONFIGS, "application/json", &dependent(true))
+        .await
+        .expect(403);
+    ann.send("POST", CONFIGS, "application/json", &dependent(false))
+        .await
+        .expect(201);
+    for path in [
+        format!("{services}/owner"),
+        "/api/v1/namespaces/default".to_owned(),
+        "/api/v1/namespaces/default/finalize".to_owned(),
+    ] {
+        let finalizers = json!({"metadata": {"finalizers": ["example.com/never"]}});
+        ann.send("PATCH", &path, MERGE, &finalizers)
+            .await
+            .expect(403);
+    }
+    // The dependent stays because of its finalizer; the owner does not wait for it.
+    let foreground = json!({"propagationPolicy": "Foreground"});
+    let owner = format!("{services}/owner");
+    server
+        .send(
+            "DELETE",
+            &owner,
+            &[("content-type", "application/json")],
+            foreground.to_string(),
+        )
+        .await
+        .expect(200);
+    until_gone(&server, &owner).await;
+    let left = server
+        .get(&format!("{CONFIGS}/dependent"))
+        .await
+        .expect(200);
+    assert_eq!(
+        left.json()["metadata"]["finalizers"],
+        json!(["example.com/never"])
+    );
+}

@@ -110,25 +110,27 @@ async fn pages_continue_on_another_server() {
             .await
             .unwrap();
     }
-    let mut names = Vec::new();
-    let mut next = String::new();
+    let mut pages = Vec::new();
+    let (mut next, mut version) = (String::new(), String::new());
     for page in 0.. {
         let path = format!("{MAPS}?limit={limit}{next}");
         let list = servers[page % 2].get(&path).await.unwrap();
-        let items = list
-            .get("items")
-            .and_then(|items| items.as_array())
-            .unwrap();
-        for item in items {
-            let name = item.get("metadata").and_then(|meta| meta.get("name"));
-            names.push(name.and_then(|name| name.as_str()).unwrap().to_owned());
+        pages.extend(states(list.value()));
+        let shown = list.at(&["metadata", "resourceVersion"]);
+        let shown = shown.and_then(|text| text.as_str()).unwrap().to_owned();
+        match page {
+            0 => version = shown,
+            _ => assert_eq!(shown, version, "page {page}"),
         }
-        // What changes meanwhile is not part of the list.
+        // What is deleted, changed and created meanwhile is not part of the list.
+        let other = &servers[(page + 1) % 2];
         let gone = format!("{MAPS}/m{:05}", total - 1 - page);
-        servers[(page + 1) % 2]
-            .delete(&gone, &value!({}))
-            .await
-            .unwrap();
+        other.delete(&gone, &value!({})).await.unwrap();
+        let changed = format!("{MAPS}/m{:05}", total / 2);
+        let patch = value!({"data": {"page": (page.to_string())}});
+        other.merge(&changed, &patch).await.unwrap();
+        let created = format!("m{:05}-{page}", total / 2);
+        other.create(MAPS, &map(&created)).await.unwrap();
         let token = list.get("metadata").and_then(|meta| meta.get("continue"));
         match token
             .and_then(|token| token.as_str())
@@ -138,8 +140,55 @@ async fn pages_continue_on_another_server() {
             None => break,
         }
     }
+    let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
     let expected: Vec<String> = (0..total).map(|n| format!("m{n:05}")).collect();
     assert_eq!(names, expected);
+    // It is the exact list of its version, whichever server is asked.
+    for server in &servers {
+        let exact = format!("{MAPS}?resourceVersion={version}&resourceVersionMatch=Exact");
+        let list = server.get(&exact).await.unwrap();
+        assert_eq!(states(list.value()), pages);
+    }
+}
+
+/// Returns the names and versions of the objects in a list.
+fn states(list: &Value) -> Vec<(String, String)> {
+    let items = list.get("items").and_then(|items| items.as_array());
+    let field = |item: &Value, name: &str| {
+        let found = item.at(&["metadata", name]);
+        found.and_then(|text| text.as_str()).unwrap().to_owned()
+    };
+    let state = |item: &Value| (field(item, "name"), field(item, "resourceVersion"));
+    items.unwrap().iter().map(state).collect()
+}
+
+/// A patch without a version never conflicts: the server decides it again until it is stored.
+#[tokio::test(flavor = "multi_thread")]
+async fn patches_of_one_object_by_many_clients_all_happen() {
+    let servers: [Client; 3] = several().await;
+    servers[0].create(MAPS, &map("hot")).await.unwrap();
+    let (clients, rounds) = (64, plan::count(3, 100));
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..clients {
+        let server = servers[n % servers.len()].clone();
+        tasks.spawn(async move {
+            let path = format!("{MAPS}/hot");
+            for round in 1..=rounds {
+                let patch = value!({"data": {(format!("c{n}")): (round.to_string())}});
+                let done = server.merge(&path, &patch).await;
+                assert!(done.is_ok(), "client {n}: {done:?}");
+            }
+        });
+    }
+    tasks.join_all().await;
+    for server in &servers {
+        let hot = server.get(&format!("{MAPS}/hot")).await.unwrap();
+        for n in 0..clients {
+            let last = hot.at(&["data", &format!("c{n}")]);
+            let last = last.and_then(|text| text.as_str());
+            assert_eq!(last, Some(rounds.to_string().as_str()), "client {n}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -260,11 +309,26 @@ async fn names_of_definitions_are_given_once() {
             let definition = servers[n % 2].get(&path).await.unwrap();
             let conditions = definition.at(&["status", "conditions"]);
             let conditions = conditions.and_then(|all| all.as_array()).unwrap();
-            let has = |condition: &Value, kind: &str| {
-                let text = |name: &str| condition.get(name).and_then(|text| text.as_str());
-                text("type") == Some(kind) && text("status") == Some("True")
+            let find = |kind: &str| {
+                let is =
+                    |one: &&Value| one.get("type").and_then(|text| text.as_str()) == Some(kind);
+                conditions.iter().find(is)
             };
-            accepted += usize::from(conditions.iter().any(|one| has(one, "NamesAccepted")));
+            let text = |kind: &str, name: &str| {
+                let found = find(kind).and_then(|one| one.get(name));
+                found.and_then(|text| text.as_str()).unwrap_or_default()
+            };
+            if text("NamesAccepted", "status") == "True" {
+                accepted += 1;
+                assert_eq!(text("Established", "status"), "True");
+                continue;
+            }
+            // The others say why they are not served.
+            assert_eq!(text("NamesAccepted", "status"), "False", "{definition:?}");
+            assert_eq!(text("NamesAccepted", "reason"), "ListKindConflict");
+            let message = text("NamesAccepted", "message");
+            assert!(message.contains("is already in use"), "{message}");
+            assert_eq!(text("Established", "status"), "False", "{definition:?}");
         }
         assert_eq!(accepted, 1, "round {round}");
     }

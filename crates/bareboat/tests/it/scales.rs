@@ -244,4 +244,13 @@ async fn a_scale_patch_returns_warnings_about_the_patch_and_the_object() {
     let strict = format!("{path}?fieldValidation=Strict");
     let answer = server.send("PATCH", &strict, &headers, twice.to_owned());
     answer.await.expect(422);
+    let operations = r#"[{"op":"add","path":"/spec/replicas","foo":1,"value":3,"value":2}]"#;
+    let headers = [("content-type", JSON_PATCH)];
+    let answer = server.send("PATCH", &path, &headers, operations).await;
+    let warnings = answer.expect(200).headers("warning");
+    let first = [
+        r#"299 - "json patch unknown field \"[0].foo\"""#,
+        r#"299 - "json patch duplicate field \"[0].value\"""#,
+    ];
+    assert_eq!(warnings[..2], first);
 }

@@ -6,7 +6,7 @@ use bareboat_testing::TestServer;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-const PATIENCE: Duration = Duration::from_secs(4);
+const PATIENCE: Duration = Duration::from_secs(10);
 const NEVER: Duration = Duration::from_secs(3600);
 const OBJECT: usize = 600 << 10;
 

@@ -32,7 +32,8 @@ async fn a_failed_write_reports_rejection_or_unknown_outcome() {
     // After the first failure of the third kind no write is attempted.
     for (fault, code, words) in [
         (Fault::Full, 507, "no space is left"),
-        (Fault::Busy, 503, "nothing was written"),
+        (Fault::ReadOnly, 503, "nothing was written: the disk"),
+        (Fault::Busy, 503, "nothing was written: another program"),
         (Fault::Failed, 500, "the outcome of this write is not known"),
         (Fault::Failed, 503, "nothing was written"),
     ] {

@@ -98,3 +98,43 @@ async fn a_request_for_a_client_certificate_of_system_masters_is_rejected() {
             .expect(201);
     }
 }
+
+#[tokio::test]
+async fn findings_of_a_patch_come_before_those_of_its_result() {
+    let server = TestServer::builder().without_controllers().start().await;
+    server.post(MAPS, &config_map("a")).await.expect(201);
+    let path = format!("{MAPS}/a?dryRun=All");
+    let operations = r#"[
+        {"op": "add", "path": "/bogus", "value": 1, "foo": "x"},
+        {"op": "add", "path": "/data/b", "path": "/data/c", "value": "1", "bar": 1}
+    ]"#;
+    let merged = r#"{"bogus": 1, "data": {"b": "1", "b": "2"}, "other": {"c": 1, "c": 2}}"#;
+    let of_operations = [
+        r#"json patch unknown field "[0].foo""#,
+        r#"json patch duplicate field "[1].path""#,
+        r#"json patch unknown field "[1].bar""#,
+        r#"unknown field "bogus""#,
+    ];
+    let of_merged = [
+        r#"duplicate field "data.b""#,
+        r#"duplicate field "other.c""#,
+        r#"unknown field "bogus""#,
+        r#"unknown field "other""#,
+    ];
+    for (media, patch, findings) in [
+        (JSON_PATCH, operations, of_operations),
+        (MERGE, merged, of_merged),
+        (STRATEGIC, merged, of_merged),
+    ] {
+        let headers = [("content-type", media)];
+        let warned = server.send("PATCH", &path, &headers, patch).await;
+        let quoted = findings.map(|finding| format!("299 - {finding:?}"));
+        assert_eq!(warned.expect(200).headers("warning"), quoted, "{media}");
+        let strict = format!("{path}&fieldValidation=Strict");
+        let refused = server.send("PATCH", &strict, &headers, patch).await;
+        let (code, _, message) = refused.status();
+        assert_eq!(code, 422, "{media}: {message}");
+        let all = format!("strict decoding error: {}", findings.join(", "));
+        assert!(message.ends_with(&all), "{media}: {message}");
+    }
+}

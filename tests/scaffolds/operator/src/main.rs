@@ -1,18 +1,29 @@
 //! Runs the operator against a server, or together with one.
 
+use bareboat::LocalAccess;
 use bareboat::prelude::*;
 use clap::{Parser, Subcommand};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use yachts::{definitions, install, run};
 
 #[derive(Parser)]
 #[command(version, about)]
 struct Args {
-    /// Run a server as well: in memory, without credentials, for trying things out
+    /// Run a server as well: in memory, for trying things out
     #[arg(long)]
     embedded: bool,
-    /// Local port of that server; 0 takes any free one
-    #[arg(long, default_value_t = 8080, requires = "embedded")]
-    port: u16,
+    /// Address of that server; port 0 takes any free one
+    #[arg(long, default_value = "127.0.0.1:8443", requires = "embedded")]
+    bind: SocketAddr,
+    /// File for the kubeconfig of that server's administrator
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "admin.kubeconfig",
+        requires = "embedded"
+    )]
+    kubeconfig: PathBuf,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -42,22 +53,18 @@ async fn main() -> anyhow::Result<()> {
         run(client).await;
         return Ok(());
     }
-    let server = Server::builder()
-        .control_plane()
-        .authenticator(Anonymous)
-        .authorizer(AllowAll)
-        .build()?;
+    let access = LocalAccess::new(yachts::NAME)?;
+    let server = access.install(Server::builder().control_plane()).build()?;
     let mut controllers = bareboat::control_plane::start(&server).await;
-    let address = server
-        .listen(([127, 0, 0, 1], args.port).into(), None)
-        .await?;
     let user = User {
         name: yachts::NAME.into(),
+        groups: vec!["system:masters".into()],
         ..User::default()
     };
     let client = bareboat::client::in_process(&server, user);
     install(&client).await?;
-    println!("serving on http://{address}");
+    let address = access.listen(&server, args.bind, &args.kubeconfig).await?;
+    println!("serving on https://{address}");
     run(client).await;
     controllers.stop().await;
     server.shut_down().await;

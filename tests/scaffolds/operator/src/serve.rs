@@ -92,6 +92,7 @@ fn reply(response: Value) -> String {
 /// Serves on an address until the process ends.
 pub async fn serve(bind: SocketAddr, chain: &[u8], key: &[u8]) -> anyhow::Result<()> {
     let listener = Listener::new(TcpListener::bind(bind).await?, chain, key)?;
+    println!("serving on https://{}", listener.address);
     Ok(axum::serve(listener, routes()).await?)
 }
 

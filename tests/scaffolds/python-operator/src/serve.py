@@ -1,6 +1,6 @@
 """The HTTPS server of the webhooks: reads AdmissionReviews, asks the rules, answers.
 
-python src/serve.py --cert tls.crt --key tls.key [--port 9443]
+python src/serve.py [--cert certs/tls.crt] [--key certs/tls.key] [--port 9443]
 """
 
 import argparse
@@ -86,8 +86,8 @@ def stop(*_):
 
 def main():
     parser = argparse.ArgumentParser(description="Admission webhooks")
-    parser.add_argument("--cert", required=True, help="the certificate in PEM")
-    parser.add_argument("--key", required=True, help="its key in PEM")
+    parser.add_argument("--cert", default="certs/tls.crt", help="the certificate in PEM")
+    parser.add_argument("--key", default="certs/tls.key", help="its key in PEM")
     parser.add_argument("--port", type=int, default=9443)
     parser.add_argument("--bind", default="127.0.0.1")
     arguments = parser.parse_args()

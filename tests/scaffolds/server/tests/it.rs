@@ -4,6 +4,8 @@ use bareboat_testing::TestServer;
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 const PATH: &str = "/apis/fleet.example.org/v1/namespaces/default/notes";
 
@@ -86,4 +88,25 @@ async fn tables_have_columns() {
         body.contains("Priority") && body.contains("Hello"),
         "{body}"
     );
+}
+
+/// Container runtimes end a program with SIGTERM.
+#[test]
+fn the_program_ends_when_it_is_told_to() {
+    let folder = std::env::temp_dir().join(format!("journal-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for its files");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_journal"))
+        .args(["--bind", "127.0.0.1:0"])
+        .current_dir(&folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut output = BufReader::new(program.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("it says something");
+    assert!(line.starts_with("serving on https://"), "{line}");
+    let told = Command::new("kill").arg(program.id().to_string()).status();
+    assert!(told.expect("kill runs").success());
+    assert!(program.wait().expect("it ends").success());
+    std::fs::remove_dir_all(&folder).expect("its files are removed");
 }

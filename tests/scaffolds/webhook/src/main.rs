@@ -4,11 +4,12 @@ use anyhow::Context as _;
 use clap::Parser;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Parser)]
 #[command(version, about)]
 struct Args {
-    /// Listen on this address
+    /// Listen on this address; port 0 takes any free one
     #[arg(long, default_value = "127.0.0.1:9443")]
     bind: SocketAddr,
     /// The certificate of this server in PEM
@@ -26,9 +27,11 @@ async fn main() -> anyhow::Result<()> {
         std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))
     };
     let (chain, key) = (read(&args.tls_cert)?, read(&args.tls_key)?);
-    println!("serving on https://{}", args.bind);
+    // Container runtimes send it.
+    let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         ended = guard::serve::serve(args.bind, &chain, &key) => ended,
         _ = tokio::signal::ctrl_c() => Ok(()),
+        _ = terminate.recv() => Ok(()),
     }
 }

@@ -7,6 +7,8 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 use tokio::net::TcpListener;
 
 /// Starts the webhooks; returns their address and CA as a client configuration without path.
@@ -80,4 +82,37 @@ async fn objects_are_changed_and_refused() {
         .await;
     let text = refused.expect_err("it is refused").to_string();
     assert!(text.contains("must not begin with"), "{text}");
+}
+
+/// Container runtimes end a program with SIGTERM.
+#[test]
+fn the_program_ends_when_it_is_told_to() {
+    let made =
+        rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("it can be made");
+    let folder = std::env::temp_dir().join(format!("guard-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder for its files");
+    std::fs::write(folder.join("tls.crt"), made.cert.pem()).expect("it is written");
+    std::fs::write(folder.join("tls.key"), made.signing_key.serialize_pem())
+        .expect("it is written");
+    let mut program = Command::new(env!("CARGO_BIN_EXE_guard"))
+        .args([
+            "--bind",
+            "127.0.0.1:0",
+            "--tls-cert",
+            "tls.crt",
+            "--tls-key",
+            "tls.key",
+        ])
+        .current_dir(&folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut output = BufReader::new(program.stdout.take().expect("it is piped"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("it says something");
+    assert!(line.starts_with("serving on https://"), "{line}");
+    let told = Command::new("kill").arg(program.id().to_string()).status();
+    assert!(told.expect("kill runs").success());
+    assert!(program.wait().expect("it ends").success());
+    std::fs::remove_dir_all(&folder).expect("its files are removed");
 }

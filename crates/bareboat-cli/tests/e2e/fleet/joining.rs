@@ -257,6 +257,41 @@ fn the_program_joins_searches_and_unjoins() {
         found.all()
     );
     assert!(found.stdout.contains("found-me"), "{}", found.all());
+    // One account reads, another acts as users.
+    let may = |account: &str, verb: &str| {
+        let who = format!("system:serviceaccount:bareboat-fleet:{account}");
+        let asked = run(
+            &mut member.command(&format!("auth can-i {verb} --as {who}")),
+            "",
+        );
+        asked.stdout.trim() == "yes"
+    };
+    assert!(may("bareboat-fleet", "list pods") && !may("bareboat-fleet", "impersonate users"));
+    assert!(may("bareboat-fleet-impersonator", "impersonate users"));
+    assert!(!may("bareboat-fleet-impersonator", "list pods"));
+    // A user of the hub writes to the member with the rights that the member gives, and only if the hub allows it.
+    fleet.contexts();
+    member.gives("create clusterrolebinding ann --clusterrole edit --user ann");
+    let write = || {
+        let line = "--context c1 --as ann create configmap by-ann -n default --from-literal a=b";
+        fleet.view(line)
+    };
+    let refused = write();
+    assert!(refused.stderr.contains("is forbidden"), "{}", refused.all());
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "members"},
+        "rules": [
+            {"apiGroups": ["cluster.karmada.io"], "resources": ["clusters/proxy"], "verbs": ["create"]},
+            {"apiGroups": ["clusterpedia.io"], "resources": ["resources"], "verbs": ["get"]},
+        ],
+    });
+    fleet.hub.gives_for("create -f -", &role.to_string());
+    fleet
+        .hub
+        .gives("create clusterrolebinding members --clusterrole members --user ann");
+    let written = write();
+    assert!(written.status.success(), "{}", written.all());
+    member.gives("get configmap by-ann");
     // Another hub may not sync the same member.
     let Some(other) = Fleet::new(0) else {
         return;
@@ -272,7 +307,13 @@ fn the_program_joins_searches_and_unjoins() {
     let left = fleet.program(&format!("fleet unjoin c1 --member-kubeconfig {path}"));
     assert!(left.status.success(), "{}", left.all());
     fleet.hub.until_no_more("get pediaclusters -o name", "c1");
-    member.refuses("get clusterrole bareboat-fleet", &["not found"]);
+    for name in ["bareboat-fleet", "bareboat-fleet-impersonator"] {
+        member.refuses(&format!("get clusterrole {name}"), &["not found"]);
+    }
+    let secrets = fleet
+        .hub
+        .gives("get secrets -n clusterpedia-system -o name");
+    assert!(!secrets.contains("c1"), "{secrets}");
 }
 
 #[test]

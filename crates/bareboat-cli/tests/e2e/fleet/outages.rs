@@ -1,6 +1,7 @@
 //! Members and hubs that fail: rows stay, watches resume, nothing is listed without need.
 
-use super::{Fleet, TYPES, condition, kubeconfig, places, requests};
+use super::witness::{Witness, each, none};
+use super::{Fleet, TYPES, VIEWS, condition, kubeconfig, places};
 use bareboat_rig::proxy::Proxy;
 use serde_json::{Value, json};
 
@@ -13,13 +14,16 @@ fn names(fleet: &Fleet) -> Vec<String> {
 
 #[test]
 fn a_member_that_was_away_is_resumed_without_a_list() {
-    let Some(fleet) = Fleet::new(1) else {
+    let witness = Witness::new();
+    let Some(fleet) = Fleet::new(0) else {
         return;
     };
-    let member = &fleet.members[0];
+    let Some(member) = witness.start(&[]) else {
+        return;
+    };
     let proxy = Proxy::to(member.home.port());
     let spec = json!({
-        "kubeconfig": kubeconfig(member, Some(proxy.port)),
+        "kubeconfig": kubeconfig(&member, Some(proxy.port)),
         "syncResources": serde_json::from_str::<Value>(TYPES).unwrap(),
     });
     for name in ["a", "b", "c"] {
@@ -32,11 +36,8 @@ fn a_member_that_was_away_is_resumed_without_a_list() {
         names(&fleet),
         ["c1/default/a", "c1/default/b", "c1/default/c"]
     );
-    let types = ["configmaps", "pods", "deployments"];
-    let lists: Vec<u64> = types
-        .iter()
-        .map(|name| requests(member, "LIST", name))
-        .collect();
+    let asked = witness.asked();
+    assert_eq!(asked.lists, each(1));
     proxy.set_down(true);
     proxy.drop_all();
     let down = fleet.until("c1", |cluster| {
@@ -75,32 +76,29 @@ fn a_member_that_was_away_is_resumed_without_a_list() {
             "c1/default/d"
         ]
     );
-    let again: Vec<u64> = types
-        .iter()
-        .map(|name| requests(member, "LIST", name))
-        .collect();
-    assert_eq!(again, lists, "a type was listed again");
+    // The member saw one watch of each type, and no list.
+    let since = witness.resumed(&asked);
+    assert_eq!((since.lists, since.watches), (none(), each(1)));
 }
 
 #[test]
 fn a_hub_that_was_killed_resumes_without_a_list() {
-    let Some(mut fleet) = Fleet::joined(1) else {
+    let witness = Witness::new();
+    let Some(mut fleet) = Fleet::new(0) else {
         return;
     };
+    let Some(member) = witness.start(&[]) else {
+        return;
+    };
+    fleet.members.push(member);
+    fleet.join(1..=1);
     for name in ["a", "b", "c"] {
         fleet.members[0].gives(&format!("create configmap {name} --from-literal a=1"));
     }
     fleet.shows_until("--context c1 get configmaps -n default", |output| {
         output.stdout.contains("c ")
     });
-    let types = ["configmaps", "pods", "deployments"];
-    let count = |fleet: &Fleet| -> Vec<u64> {
-        types
-            .iter()
-            .map(|name| requests(&fleet.members[0], "LIST", name))
-            .collect()
-    };
-    let lists = count(&fleet);
+    let asked = witness.asked();
     fleet.hub = fleet.hub.killed();
     fleet.members[0].gives("delete configmap b --wait=false");
     fleet.members[0].gives("create configmap d --from-literal a=1");
@@ -113,18 +111,30 @@ fn a_hub_that_was_killed_resumes_without_a_list() {
         names(&fleet),
         ["c1/default/a", "c1/default/c", "c1/default/d"]
     );
-    assert_eq!(count(&fleet), lists, "a type was listed again");
+    let since = witness.resumed(&asked);
+    assert_eq!((since.lists, since.watches), (none(), each(1)));
 }
 
 #[test]
-fn a_member_that_restarts_is_equal_again() {
-    let Some(mut fleet) = Fleet::joined(1) else {
+fn a_member_that_was_killed_is_equal_again() {
+    let witness = Witness::new();
+    let Some(mut fleet) = Fleet::new(0) else {
         return;
     };
-    fleet.members[0].gives("create configmap a --from-literal a=1");
+    let Some(member) = witness.start(&[]) else {
+        return;
+    };
+    fleet.members.push(member);
+    fleet.join(1..=1);
+    for name in ["a", "b", "c"] {
+        fleet.members[0].gives(&format!("create configmap {name} --from-literal a=1"));
+    }
     fleet.shows_until("--context c1 get configmaps -n default", |output| {
-        output.stdout.contains("a ")
+        output.stdout.contains("c ")
     });
+    let list = fleet.raw("/api/v1/namespaces/default/configmaps");
+    let version = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let asked = witness.asked();
     let member = fleet.members.remove(0);
     fleet.members.push(member.killed());
     fleet.until("c1", |cluster| {
@@ -132,11 +142,59 @@ fn a_member_that_restarts_is_equal_again() {
     });
     let member = fleet.members.remove(0);
     fleet.members.push(member.started());
-    fleet.members[0].gives("create configmap b --from-literal a=1");
+    fleet.members[0].gives("create configmap d --from-literal a=1");
     fleet.members[0].gives("delete configmap a --wait=false");
     fleet.synced("c1");
     fleet.shows_until("--context c1 get configmaps -n default", |output| {
-        output.stdout.contains("b ") && !output.stdout.contains("a ")
+        output.stdout.contains("d ") && !output.stdout.contains("a ")
     });
-    assert_eq!(names(&fleet), ["c1/default/b"]);
+    assert_eq!(
+        names(&fleet),
+        ["c1/default/b", "c1/default/c", "c1/default/d"]
+    );
+    // This member keeps its history over restarts, so nothing is listed. Tasks may have tried to watch while it started.
+    let since = witness.resumed(&asked);
+    assert_eq!(since.lists, none());
+    // Only what differs was written.
+    let path = format!(
+        "{VIEWS}/api/v1/namespaces/default/configmaps?watch=true&resourceVersion={version}&timeoutSeconds=2"
+    );
+    let events = fleet.hub.gives(&format!("get --raw '{path}'"));
+    let mut changed: Vec<String> = Vec::new();
+    for line in events.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let place = places(&json!({"items": [event["object"]]})).remove(0);
+        changed.push(format!("{} {place}", event["type"].as_str().unwrap()));
+    }
+    changed.sort();
+    assert_eq!(changed, ["ADDED c1/default/d", "DELETED c1/default/a"]);
+}
+
+#[test]
+fn a_hub_that_starts_while_its_member_is_away_shows_what_it_has() {
+    let Some(mut fleet) = Fleet::joined(1) else {
+        return;
+    };
+    fleet.members[0].gives("create configmap kept --from-literal a=1");
+    fleet.shows_until("--context c1 get configmaps -n default", |output| {
+        output.stdout.contains("kept")
+    });
+    let member = fleet.members.remove(0);
+    fleet.members.push(member.killed());
+    fleet.hub = fleet.hub.killed();
+    fleet.hub = fleet.hub.started();
+    let line = "--context clusterpedia get configmaps -n default";
+    let shown = fleet.shows_until(line, |output| output.status.success());
+    assert!(
+        shown.stdout.contains("kept") && shown.stderr.contains("Warning: c1"),
+        "{}",
+        shown.all()
+    );
+    // Short names are known, too.
+    let short = fleet.shows("--context clusterpedia get cm -n default");
+    assert!(short.contains("kept"), "{short}");
+    let member = fleet.members.remove(0);
+    fleet.members.push(member.started());
+    fleet.members[0].gives("create configmap later --from-literal a=1");
+    fleet.shows_until(line, |output| output.stdout.contains("later"));
 }

@@ -276,6 +276,16 @@ fn a_watch_over_all_members_is_exact() {
 
 #[test]
 fn an_informer_of_one_member_has_versions_that_can_be_written() {
+    inform("false");
+}
+
+#[test]
+fn an_informer_of_one_member_may_get_the_state_in_its_watch() {
+    inform("true");
+}
+
+/// Follows the configmaps of one member with an informer, with client-go's WatchList or without it.
+fn inform(watch_list: &str) {
     let Some(informers) = crate::tools::peer("peers") else {
         return;
     };
@@ -302,7 +312,7 @@ fn an_informer_of_one_member_has_versions_that_can_be_written() {
         )
         .args(["--sync-within", "5m", "--kubeconfig"])
         .arg(&own)
-        .env("KUBE_FEATURE_WatchListClient", "false");
+        .env("KUBE_FEATURE_WatchListClient", watch_list);
     let mut informer = crate::process::Followed::start("informer", &mut command);
     let mut version_of = |kind: &str, name: &str| -> String {
         loop {

@@ -197,6 +197,7 @@ mod tests {
             group_priority: 1,
             version_priority: 1,
             resources: Some(vec![value!({"resource": plural, "scope": scope})]),
+            last_resources: None,
         };
         let resources = remote::resources_of(&version);
         resources.expect("they are known").remove(0)

@@ -5,7 +5,7 @@ use crate::api::{MemberApi, fetch};
 use crate::discovery::{ApiResource, Discovered, discover};
 use crate::members::conditions::Condition;
 use crate::members::state::Phase;
-use crate::sync::escaped;
+use crate::sync::{Streaming, escaped};
 use crate::types::{Chosen, DEFINITIONS, TypeKey, Wanted};
 use bareboat_api::Value;
 use bareboat_shelf::{KindId, KindInfo, MemberId, Progress, Shelf, ShelfError};
@@ -51,6 +51,7 @@ impl Session {
         let patience = self.common.settings.request_timeout;
         let json = "application/json";
         if let Ok(version) = fetch(&**api, "/version", json, LARGEST, patience).await {
+            self.streaming = Arc::new(Streaming::of_version(&version));
             self.state.set_version(version);
         }
         let target = "/api/v1/namespaces?fieldSelector=metadata.name%3Dkube-system&limit=1";
@@ -92,7 +93,10 @@ impl Session {
             Err(why) => Err(why),
         };
         let (discovered, namespaces) = match known {
-            Ok(known) => known,
+            Ok(known) => {
+                self.selected.clone_from(&known.1);
+                known
+            }
             Err(why) => {
                 // Tasks that run go on: nothing is withdrawn because the member did not answer.
                 let runs = !self.running.is_empty();
@@ -125,6 +129,12 @@ impl Session {
             };
         });
         true
+    }
+
+    /// Returns whether the selector chooses other namespaces than before.
+    pub(super) async fn selects_others(&self, api: &Arc<dyn MemberApi>, wanted: &Wanted) -> bool {
+        let now = self.namespaces(api, wanted).await;
+        now.is_ok_and(|now| now != self.selected)
     }
 
     /// Returns the namespaces that a selector chooses; `None` for all.
@@ -266,13 +276,12 @@ impl Session {
                 kind: info.kind,
                 ..ApiResource::default()
             };
-            let is_definitions = (key.0.as_str(), key.1.as_str()) == DEFINITIONS;
             // Whether a type is custom may not be known yet. It counts as custom, so that nothing is removed too early.
             let custom = self
                 .definitions
                 .as_ref()
                 .is_none_or(|all| all.contains_key(&key));
-            if !is_definitions && !wanted.wants(&resource, custom) {
+            if !wanted.needs(&key) && !wanted.wants(&resource, custom) {
                 self.drop_type(&key).await;
             }
         }

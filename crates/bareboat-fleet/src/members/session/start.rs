@@ -4,7 +4,7 @@ use super::{Running, Session, end};
 use crate::api::MemberApi;
 use crate::options::SyncOptions;
 use crate::sync::{Redaction, Report, TypeSync};
-use crate::types::{Chosen, DEFINITIONS, TypeKey, Wanted};
+use crate::types::{Chosen, DEFINITIONS, NAMESPACES, TypeKey, Wanted};
 use bareboat_api::Value;
 use bareboat_shelf::{KindId, KindInfo, Path, Progress};
 use std::sync::Arc;
@@ -48,9 +48,9 @@ impl Session {
         let key = chosen.key();
         let is_secrets = key.0.is_empty() && key.1 == "secrets";
         let redacted = is_secrets && !(wanted.options.full_secrets && chosen.named);
-        // Definitions are needed whole, whatever else is left out.
+        // What the sync itself needs is needed whole, whatever else is left out.
         let is_definitions = (key.0.as_str(), key.1.as_str()) == DEFINITIONS;
-        let (options, namespaces) = match is_definitions {
+        let (options, namespaces) = match is_definitions || !chosen.shown {
             true => (Arc::default(), None),
             false => (wanted.options.clone(), namespaces),
         };
@@ -83,8 +83,9 @@ impl Session {
             },
             writer: self.common.writer.clone(),
             refills: self.common.refills.clone(),
+            streaming: self.streaming.clone(),
             settings: self.common.settings.clone(),
-            report: self.reporter(&key),
+            report: self.reporter(&key, wanted),
             mark: mark.clone(),
         };
         let ask = self.ask.clone();
@@ -147,9 +148,12 @@ impl Session {
     }
 
     /// Returns where the task of a type reports to.
-    fn reporter(&self, key: &TypeKey) -> Arc<dyn Fn(Report) + Send + Sync> {
-        let (state, key, ask) = (self.state.clone(), key.clone(), self.ask.clone());
+    fn reporter(&self, key: &TypeKey, wanted: &Wanted) -> Arc<dyn Fn(Report) + Send + Sync> {
+        let (state, key) = (self.state.clone(), key.clone());
+        let (ask, look) = (self.ask.clone(), self.look.clone());
         let is_definitions = (key.0.as_str(), key.1.as_str()) == DEFINITIONS;
+        let selects = wanted.options.namespace_selector.is_some()
+            && (key.0.as_str(), key.1.as_str()) == NAMESPACES;
         let first = AtomicBool::new(true);
         Arc::new(move |report| {
             let changes = matches!(&report, Report::Changed(rows) if *rows > 0);
@@ -158,6 +162,9 @@ impl Session {
             // Other types depend on the definitions.
             if is_definitions && (changes || (settled && first.swap(false, Ordering::Relaxed))) {
                 ask.notify_one();
+            }
+            if selects && changes {
+                look.notify_one();
             }
         })
     }

@@ -453,7 +453,7 @@ fn structs_of_every_object_have_no_owner() {
         kind: "Thing",
         versions: &versions,
         converter: &NoConversion,
-        empty: Some(&empty),
+        empty: &|| Some(empty.clone()),
     };
     let writer = Writer {
         manager: "u",

@@ -288,7 +288,7 @@ impl Replay {
             kind: kind.name,
             versions: &versions,
             converter: &NoConversion,
-            empty: kind.empty.as_ref(),
+            empty: &|| kind.empty.clone(),
         };
         let applied = step.patch_type.starts_with("application/apply-patch");
         let result = match (step.method, subresource) {
@@ -411,7 +411,7 @@ fn rescale(parent: &mut Value, replicas: Value, api_version: &str, writer: Write
         kind: "Scale",
         versions: &versions,
         converter: &NoConversion,
-        empty: None,
+        empty: &|| None,
     };
     let new = fields.update(Some(&live), new, writer).unwrap();
     to_parent(&new, parent, api_version, &paths);

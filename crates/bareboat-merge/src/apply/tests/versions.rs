@@ -58,7 +58,7 @@ fn manager<'a>(
         kind: "Thing",
         versions,
         converter,
-        empty: None,
+        empty: &|| None,
     }
 }
 

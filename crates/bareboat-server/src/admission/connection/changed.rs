@@ -34,7 +34,7 @@ impl ConnectionOptions {
         let mut changed: Vec<&str> = members
             .filter(|name| given(&self.sent, name) != given(&self.object, name))
             .collect();
-        changed.sort_unstable();
+        bareboat_api::sort_by(&mut changed, Ord::cmp);
         changed.dedup();
         let known = |name: &str| fields.iter().any(|field| field.json == name);
         let expressible = |name: &&str| known(name) && !FIXED.contains(name);

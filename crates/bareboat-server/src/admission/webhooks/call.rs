@@ -103,7 +103,7 @@ impl Caller {
         let destination = destination
             .with_query(&query)
             .map_err(|error| Failure::Call(format!("could not get REST client: {error}"), 500))?;
-        let uid = uuid::Uuid::new_v4().to_string();
+        let uid = crate::random::uuid().to_string();
         let mut request = pass.request_value(form);
         request.make_object().insert("uid", uid.as_str().into());
         let objects = (pass.object_text(form), pass.old_text(form));

@@ -78,7 +78,12 @@ async fn nobody_waits_longer_than_a_request_allows() {
     let refused = flow.enter(None, hasty).await.err().unwrap();
     assert_eq!(refused.status(), 429);
     assert_eq!(waiting(&control), 0);
-    assert!(control.dump(Dump::Levels).contains("all"));
+    assert!(
+        control
+            .dump("dump_priority_levels", false)
+            .unwrap()
+            .contains("all")
+    );
 }
 
 #[tokio::test]

@@ -105,7 +105,7 @@ impl Converter {
         let destination = self.destination.as_ref().map_err(|error| failed(error))?;
 
         work::maybe_large(sent.len() * OBJECT).await;
-        let uid = uuid::Uuid::new_v4().to_string();
+        let uid = crate::random::uuid().to_string();
         let question = question(version, &uid, to, sent.iter().map(|at| &objects[*at]));
         let bounds = Bounds {
             time: TIME,

@@ -53,7 +53,9 @@ pub fn kind_of_definition(definition: &Value) -> Result<Kind, Vec<FieldError>> {
     };
     let schemas = SchemaCache::new();
     let mut versions: Vec<&crd::Version> = definition.versions.iter().collect();
-    versions.sort_by(|a, b| crd::compare_versions(&b.name, &a.name));
+    bareboat_api::sort_by(&mut versions, |a, b| {
+        crd::compare_versions(&b.name, &a.name)
+    });
     for version in versions {
         if version.status {
             kind.policy.generation = Generation::OutsideStatus;

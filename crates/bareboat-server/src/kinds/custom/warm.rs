@@ -8,7 +8,7 @@ use arc_swap::ArcSwapOption;
 use bareboat_api::interrupt;
 use bareboat_schema::SchemaCache;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -38,8 +38,8 @@ struct Held {
 
 /// A value that can be dropped and made again.
 trait Cools: Send + Sync {
-    /// Returns the time of its last use.
-    fn used(&self) -> Duration;
+    /// Returns when it was last found to be used; `now` if it was used since it was last asked.
+    fn used(&self, now: Duration) -> Duration;
     /// Takes the value out, so that the next use makes it again.
     fn cool(&self) -> Option<Arc<dyn Send + Sync>>;
 }
@@ -95,7 +95,7 @@ impl Warm {
                 let Some(thing) = thing.upgrade() else {
                     return false;
                 };
-                if now.saturating_sub(thing.used()) < self.idle {
+                if now.saturating_sub(thing.used(now)) < self.idle {
                     return true;
                 }
                 cold.extend(thing.cool());
@@ -135,7 +135,9 @@ async fn look_after(warm: Weak<Warm>, pause: Duration) {
 /// A value that is made when needed and dropped when unused.
 pub(super) struct Lazy<T> {
     value: ArcSwapOption<T>,
-    /// Time of the last use, in milliseconds on the clock.
+    /// Whether it was used since the last sweep. Every write sets it several times, so no clock is read.
+    touched: AtomicBool,
+    /// When a sweep last found it used, in milliseconds on the clock.
     used: AtomicU64,
     warm: Arc<Warm>,
 }
@@ -144,6 +146,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
     pub(super) fn new(warm: &Arc<Warm>) -> Arc<Lazy<T>> {
         Arc::new(Lazy {
             value: ArcSwapOption::empty(),
+            touched: AtomicBool::new(false),
             used: AtomicU64::new(0),
             warm: warm.clone(),
         })
@@ -156,9 +159,7 @@ impl<T: Send + Sync + 'static> Lazy<T> {
 
     /// Returns the value; makes it if it does not exist.
     pub(super) fn get(self: &Arc<Self>, make: impl FnOnce() -> T) -> Arc<T> {
-        let now = (self.warm.clock)().as_millis();
-        let now = u64::try_from(now).unwrap_or(u64::MAX);
-        self.used.store(now, Ordering::Relaxed);
+        self.touched.store(true, Ordering::Relaxed);
         if let Some(value) = self.value.load_full() {
             return value;
         }
@@ -172,7 +173,11 @@ impl<T: Send + Sync + 'static> Lazy<T> {
 }
 
 impl<T: Send + Sync + 'static> Cools for Lazy<T> {
-    fn used(&self) -> Duration {
+    fn used(&self, now: Duration) -> Duration {
+        if self.touched.swap(false, Ordering::Relaxed) {
+            let now = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+            self.used.store(now, Ordering::Relaxed);
+        }
         Duration::from_millis(self.used.load(Ordering::Relaxed))
     }
 
@@ -208,13 +213,14 @@ mod tests {
         let in_use = get(&resting);
         let gone = Arc::downgrade(&in_use);
         get(&busy);
-        for minute in 1..=4 {
+        // The first sweep finds both used.
+        for minute in 1..=5 {
             hand.store(minute * 60, Ordering::Relaxed);
             get(&busy);
             assert!(warm.sweep());
         }
         assert_eq!(made.get(), 2, "both are still there");
-        hand.store(5 * 60, Ordering::Relaxed);
+        hand.store(6 * 60, Ordering::Relaxed);
         assert!(warm.sweep(), "one is left");
         assert_eq!(*in_use, "text", "a holder keeps its value");
         drop(in_use);
@@ -224,6 +230,8 @@ mod tests {
         get(&resting);
         assert_eq!(made.get(), 3);
         hand.store(60 * 60, Ordering::Relaxed);
+        assert!(warm.sweep(), "both were used since the last time");
+        hand.store(70 * 60, Ordering::Relaxed);
         assert!(!warm.sweep(), "nothing is left");
         assert!(warm.held.lock().things.is_empty());
     }
@@ -241,12 +249,14 @@ mod tests {
         second.get(compile);
         let parts = warm.schemas().len();
         assert!(parts > 0);
+        hand.store(60, Ordering::Relaxed);
+        warm.sweep();
         hand.store(4 * 60, Ordering::Relaxed);
         second.get(compile);
         hand.store(6 * 60, Ordering::Relaxed);
         warm.sweep();
         assert_eq!(warm.schemas().len(), parts, "the second has them still");
-        hand.store(10 * 60, Ordering::Relaxed);
+        hand.store(11 * 60, Ordering::Relaxed);
         warm.sweep();
         assert_eq!(warm.schemas().len(), 0);
     }
@@ -272,11 +282,11 @@ mod tests {
         let clock = move || Duration::from_secs(seen.load(Ordering::Relaxed));
         let warm = Warm::with_clock(Duration::from_millis(1), clock);
         let lazy = Lazy::<u8>::new(&warm);
-        for hour in 1..3 {
+        for _ in 0..2 {
             lazy.get(|| 1);
             assert!(warm.held.lock().watched);
-            hand.store(hour * 3600, Ordering::Relaxed);
             while warm.held.lock().watched {
+                hand.fetch_add(1, Ordering::Relaxed);
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             assert!(lazy.value.load().is_none());

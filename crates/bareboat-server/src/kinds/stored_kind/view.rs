@@ -198,7 +198,7 @@ impl StoredKind {
                 self.version(version).shape.trim(object.value_mut());
                 same.push((at, object));
             }
-            same.sort_by_key(|(at, _)| *at);
+            bareboat_api::sort_by(&mut same, |(a, _), (b, _)| a.cmp(b));
         }
         Ok(same.into_iter().map(|(_, object)| object).collect())
     }

@@ -89,6 +89,11 @@ fn clients_cannot_set_identity_headers() {
         ("X-Real-IP", "1.1.1.1"),
         ("Bareboat-Object-Uid", "forged"),
         ("X-Bareboat-Anything", "forged"),
+        ("X-Clusterpedia-Proxy-Token", "secret"),
+        ("X-Clusterpedia-Proxy-CA", "secret"),
+        ("X-Clusterpedia-Proxy-Client-Cert", "secret"),
+        ("X-Clusterpedia-Proxy-Client-Key", "secret"),
+        ("x_clusterpedia_proxy_token", "secret"),
     ];
     assert_eq!(sent(&spoofed, &jane(), false).unwrap(), EXPECTED);
 }

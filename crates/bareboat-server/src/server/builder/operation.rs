@@ -1,8 +1,10 @@
-//! Builder methods for operators: audit, diagnostics, flow control and webhooks.
+//! Builder methods for operators: webhooks that this server answers, audit, diagnostics, flow control.
 
 use super::ServerBuilder;
-use crate::admission::WebhookCredentials;
+#[cfg(feature = "audit")]
 use crate::audit::Audit;
+use crate::clock::Clock;
+#[cfg(feature = "fairness")]
 use crate::flow::FlowControl;
 use crate::spans::SpanExporter;
 use bareboat_api::{Status, Value};
@@ -10,6 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl ServerBuilder {
+    /// Sets the clock of stored objects; the default is the clock of the system.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Answers an admission webhook of other API servers at a path, such as `/mutate`. The function gets the AdmissionRequest
     /// and returns a JSON patch, which is empty if nothing changes, or the reason for refusing the request. Callers of webhooks
     /// have no credentials, so this path needs none.
@@ -37,43 +46,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Applies MutatingAdmissionPolicies.
-    #[must_use]
-    pub fn mutating_policies(mut self) -> Self {
-        self.policies.0 = true;
-        self
-    }
-
-    /// Applies ValidatingAdmissionPolicies.
-    #[must_use]
-    pub fn validating_policies(mut self) -> Self {
-        self.policies.1 = true;
-        self
-    }
-
-    /// Forwards requests for groups and versions to the servers that stored APIServices name. The kind APIService must be
-    /// served, and a controller must set the condition `Available`.
-    #[must_use]
-    pub fn aggregation(mut self) -> Self {
-        self.aggregates = true;
-        self
-    }
-
-    /// Calls the webhooks of MutatingWebhookConfigurations, with these credentials.
-    #[must_use]
-    pub fn mutating_webhooks(mut self, credentials: WebhookCredentials) -> Self {
-        self.mutating_webhooks = Some(credentials);
-        self
-    }
-
-    /// Calls the webhooks of ValidatingWebhookConfigurations, with these credentials.
-    #[must_use]
-    pub fn validating_webhooks(mut self, credentials: WebhookCredentials) -> Self {
-        self.validating_webhooks = Some(credentials);
-        self
-    }
-
     /// Adds audit.
+    #[cfg(feature = "audit")]
     #[must_use]
     pub fn audit(mut self, audit: Arc<Audit>) -> Self {
         self.collectors.extend(audit.metrics().collectors());
@@ -98,6 +72,7 @@ impl ServerBuilder {
     }
 
     /// Sets priority and fairness; the default has the flow schemas and levels of Kubernetes.
+    #[cfg(feature = "fairness")]
     #[must_use]
     pub fn flow_control(mut self, control: FlowControl) -> Self {
         self.flow_control = Some(control);

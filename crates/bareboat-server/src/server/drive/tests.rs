@@ -71,6 +71,25 @@ async fn many_bytes_are_moved_on_other_threads() {
 }
 
 #[tokio::test]
+async fn a_large_body_is_read_in_turns() {
+    let line = line().await;
+    let (of_socket, mut missing) = (line.clone(), 256 << 10);
+    let (done, threads) = serve(&line, move |cx| {
+        while missing > 0 {
+            std::task::ready!(of_socket.poll_may_read(cx));
+            of_socket.has_read(16 << 10);
+            missing -= 16 << 10;
+        }
+        Poll::Ready(())
+    })
+    .await;
+    assert_eq!(done, Some(()));
+    // It stays on the workers, where other connections have their turns in between.
+    let elsewhere = threads.iter().filter(|name| is_elsewhere(name)).count();
+    assert_eq!((threads.len(), elsewhere), (4, 0), "{threads:?}");
+}
+
+#[tokio::test]
 async fn a_large_answer_waits_until_it_has_left_the_worker() {
     let line = line().await;
     let of_answer = line.clone();

@@ -10,29 +10,18 @@ use crate::server::state::State;
 use bareboat_api::{Status, Str, Value};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 const V3_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
-const YEAR: u64 = 365 * 24 * 3600;
+const YEAR: Duration = Duration::from_hours(365 * 24);
 
 pub(super) async fn v2(state: &Arc<State>, ask: &Ask) -> Response {
     let remotes = aggregation::v2_documents(state).await;
     let generation = state.documents.of(&state.catalog, &state.aggregation);
     let openapi = generation.openapi().await;
-    let mut hash = openapi.v2_hash();
-    if !remotes.is_empty() {
-        let mut digest = Sha256::new_with_prefix(&hash);
-        for remote in &remotes {
-            digest.update(&*remote.hash);
-            for root in &remote.roots {
-                digest.update(root);
-            }
-        }
-        let digest = digest.finalize();
-        hash = digest.iter().map(|byte| format!("{byte:02X}")).collect();
-    }
+    let hash = aggregation::hash_v2(openapi.v2_hash(), &remotes);
     let etag = format!("\"{hash}\"");
     let protobuf = accepts(&ask.headers, "spec.v2");
     let mut response = if matches_etag(&ask.headers, &etag) {
@@ -121,11 +110,6 @@ async fn of_remote(
     path: &str,
     route: &Route,
 ) -> Result<Response, Status> {
-    if !route.available {
-        return Err(Status::unavailable(
-            "the server of this version is not available",
-        ));
-    }
     let Some((hash, bytes)) = aggregation::document(state, route).await? else {
         return Ok(not_found());
     };
@@ -196,9 +180,8 @@ fn answer(ask: &Ask, path: &str, hash: &str, media: &'static str, bytes: Bytes) 
             header::CACHE_CONTROL,
             HeaderValue::from_static("public, immutable"),
         );
-        let until = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(YEAR as i64);
-        let until = until.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-        set(headers, header::EXPIRES, &until);
+        let until = SystemTime::now() + YEAR;
+        set(headers, header::EXPIRES, &httpdate::fmt_http_date(until));
     }
     response
 }

@@ -67,7 +67,8 @@ impl KindRequest {
             (Transform::Table { beta }, _) => {
                 let include = Include::of(&self.ask.query)?;
                 let (kind, columns) = (&self.served.kind, &self.version().columns);
-                let table = tables::of_one(kind, columns, reread_object(&bytes)?, include, beta);
+                let (object, now) = (reread_object(&bytes)?, self.state.clock.now());
+                let table = tables::of_one(kind, columns, object, include, beta, now);
                 Ok(reply::value(code, agreed, &table))
             }
             (Transform::Metadata { beta }, media) => {

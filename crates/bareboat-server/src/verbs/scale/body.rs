@@ -42,14 +42,19 @@ impl ScaleEdit {
         }
         let parsed = bareboat_wire::json::parse(body)
             .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
-        if media != JSON {
-            let duplicates = parsed.duplicates.clone();
-            patch::judge(call, &parsed.value, options.field_validation, duplicates)?;
-        }
+        let validation = options.field_validation;
         match media {
-            JSON => patch::json_patch(&parsed.value, options.field_validation).map(ScaleEdit::Json),
+            JSON => {
+                let operations = patch::json_patch(&parsed.value, validation)?;
+                let findings = patch::json_findings(body, parsed.duplicates, &operations);
+                patch::judge(call, &parsed.value, validation, findings)?;
+                Ok(ScaleEdit::Json(operations))
+            }
             // A Scale has no lists, so merge patch and strategic merge patch are the same.
-            _ => Ok(ScaleEdit::Merge(parsed.value)),
+            _ => {
+                patch::judge(call, &parsed.value, validation, parsed.duplicates)?;
+                Ok(ScaleEdit::Merge(parsed.value))
+            }
         }
     }
 

@@ -69,7 +69,7 @@ impl Rescale<'_> {
             kind: "Scale",
             versions: &types,
             converter: &NoConversion,
-            empty: None,
+            empty: &|| None,
         };
         let writer = Writer {
             manager: self.manager,

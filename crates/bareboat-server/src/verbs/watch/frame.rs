@@ -1,6 +1,7 @@
 //! Encodes events, once for all watchers that want the same encoding.
 
 use super::super::selection::Selection;
+use crate::clock::Clock;
 use crate::kinds::stored_kind::StoredKind;
 use crate::metrics::WatchMeter;
 use crate::protobuf::MetaMessages;
@@ -23,6 +24,7 @@ pub(super) struct Frames {
     pub(super) media: Media,
     pub(super) transform: Transform,
     pub(super) include: Include,
+    pub(super) clock: Clock,
     /// Threads for making large frames.
     pub(super) threads: Threads,
     /// Whether the client may still have the stream.
@@ -319,7 +321,7 @@ impl Frames {
         let columns = &self.served.version(self.version).columns;
         let metadata = bareboat_api::value!({"resourceVersion": (object.resource_version())});
         let kind = &self.served.kind;
-        let row = tables::row(kind, columns, object, include, beta, tables::now());
+        let row = tables::row(kind, columns, object, include, beta, self.clock.now());
         let definitions = with_columns.then(|| tables::definitions(columns));
         let table = tables::table(definitions, vec![row], metadata, beta);
         json_event(event_type, &table.to_json())

@@ -96,7 +96,7 @@ pub(super) async fn going(
     if object.deletion_timestamp().is_some() {
         return Ok(None);
     }
-    begin(&mut object, &super::now(), 0);
+    begin(&mut object, &call.state.clock.text(), 0);
     let stored = own.encode_for_storage(&entry, object).await?;
     let write = Write::replace(resource, &entry, stored.bytes);
     Ok(Some(write.shaped(stored.shape)))

@@ -1,8 +1,7 @@
 //! Metadata that the server sets, and that clients may not set.
 
 use bareboat_api::value::Seen;
-use bareboat_api::{Object, Status, Str, Value};
-use std::collections::BTreeSet;
+use bareboat_api::{Object, Status, Value};
 
 /// Letters and digits that form no words and do not look alike.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -26,7 +25,7 @@ pub(crate) fn generate_name(prefix: &str) -> String {
         cut -= 1;
     }
     let mut name = prefix[..cut].to_owned();
-    let random = uuid::Uuid::new_v4().into_bytes();
+    let random = crate::random::bytes();
     name.extend(
         random[10..15]
             .iter()
@@ -55,20 +54,21 @@ pub(super) fn for_create(
         ));
     }
     place(object, namespace)?;
+    let metadata = object.metadata_mut();
     for key in SERVERS_OWN {
         // If the kind has no generation, the client's value stays.
         if key != "generation" || counts {
-            object.remove_meta(key);
+            metadata.remove(key);
         }
     }
-    object.remove_meta("resourceVersion");
+    metadata.remove("resourceVersion");
     Ok(())
 }
 
 /// Sets uid and time of creation of a new object.
 pub(super) fn fill(object: &mut Object, now: &str) {
     let mut text = uuid::Uuid::encode_buffer();
-    let uid = uuid::Uuid::new_v4().hyphenated();
+    let uid = crate::random::uuid().hyphenated();
     object.set_meta("uid", Value::string(uid.encode_lower(&mut text)));
     object.set_meta("creationTimestamp", Value::string(now));
 }
@@ -94,12 +94,18 @@ pub(crate) fn place(object: &mut Object, namespace: Option<&str>) -> Result<(), 
 
 /// Restores the metadata that only the server may change.
 pub(super) fn for_update(object: &mut Object, live: &Object) {
+    let (metadata, live) = (object.metadata_mut(), live.metadata());
     for key in SERVERS_OWN {
-        match live.meta(key) {
-            Some(value) => object.set_meta(key, value.clone()),
-            None => {
-                object.remove_meta(key);
+        match (live.and_then(|live| live.get(key)), metadata.get_mut(key)) {
+            (Some(value), Some(own)) if value == own => {}
+            (Some(value), Some(own)) => *own = value.clone(),
+            (Some(value), None) => {
+                metadata.insert(key, value.clone());
             }
+            (None, Some(_)) => {
+                metadata.remove(key);
+            }
+            (None, None) => {}
         }
     }
 }
@@ -127,13 +133,14 @@ pub(super) fn drop_duplicate_owners(object: &mut Object, when: Found) -> Option<
             .unwrap_or("")
             .to_owned()
     };
-    let twice: BTreeSet<String> = again.into_iter().map(uid).collect();
-    if twice.is_empty() {
+    let mut uids: Vec<String> = again.into_iter().map(uid).collect();
+    if uids.is_empty() {
         return None;
     }
+    bareboat_api::sort_by(&mut uids, Ord::cmp);
+    uids.dedup();
     let kept: Vec<Value> = kept.into_iter().cloned().collect();
     object.set_meta("ownerReferences", Value::Array(kept));
-    let uids: Vec<String> = twice.into_iter().collect();
     let when = match when {
         Found::BeforeAdmission => "",
         Found::AfterAdmission => " after mutating admission happens",
@@ -147,6 +154,17 @@ pub(super) fn drop_duplicate_owners(object: &mut Object, when: Found) -> Option<
 /// Removes empty members that would be absent if no client had set them.
 pub(super) fn tidy(object: &mut Object) {
     let metadata = object.metadata_mut();
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    };
+    // Mostly nothing is empty, and one pass is cheaper than looking for each member.
+    if !metadata.iter().any(|(_, value)| is_empty(value)) {
+        return;
+    }
     for key in ["labels", "annotations"] {
         if metadata.get(key).is_some_and(|value| {
             value.is_null() || value.as_object().is_some_and(|map| map.is_empty())
@@ -166,15 +184,6 @@ pub(super) fn tidy(object: &mut Object) {
             metadata.remove(key);
         }
     }
-}
-
-/// Returns the current time in the format of objects.
-pub(crate) fn now() -> Str {
-    Str::new(
-        jiff::Timestamp::now()
-            .strftime("%Y-%m-%dT%H:%M:%SZ")
-            .to_string(),
-    )
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ use bareboat_api::admission::{Operation, Review};
 use bareboat_api::kind::{Fields, Generation, Reservations, Shape, SubresourceRole, WriteContext};
 use bareboat_api::metadata::{validate_metadata, validate_metadata_update};
 use bareboat_api::{FieldErrors, FieldPath, Object, Status, Str, Value};
-use std::time::Instant;
 
 /// One write.
 pub(crate) struct Pipeline<'a> {
@@ -52,7 +51,7 @@ impl<'a> Pipeline<'a> {
         Pipeline {
             call,
             dry_run,
-            now: metadata::now(),
+            now: call.state.clock.text(),
             deletion: None,
             posted: None,
             scaled: None,
@@ -391,10 +390,11 @@ impl<'a> Pipeline<'a> {
         let name = self.name(object.as_deref(), old);
         let options = self.options(operation);
         let mut review = self.review(operation, &name, object.as_deref_mut(), old, &options);
-        let started = Instant::now();
+        let began = trace.elapsed();
         let result = admission::mutate(&state.admission, &mut review, &self.ground()).await;
-        let measured = &state.metrics.admission;
-        measured.observe(Step::Admit, operation, result.is_err(), started);
+        let ended = trace.elapsed();
+        let (measured, took) = (&state.metrics.admission, ended.saturating_sub(began));
+        measured.observe(Step::Admit, operation, result.is_err(), took);
         let warnings = std::mem::take(&mut review.warnings);
         self.annotate(std::mem::take(&mut review.audit_annotations));
         drop(review);
@@ -403,7 +403,7 @@ impl<'a> Pipeline<'a> {
         if let (true, Some(object)) = (has_changed, object) {
             self.settle(object, old)?;
         }
-        trace.pass(Stage::Mutated);
+        trace.pass_after(Stage::Mutated, ended);
         Ok(())
     }
 
@@ -415,21 +415,21 @@ impl<'a> Pipeline<'a> {
         old: Option<&Object>,
     ) -> Result<Reservations, Status> {
         let (state, trace) = (&self.call.state, &self.call.ask.trace);
-        trace.pass(Stage::Validated);
+        let began = trace.pass(Stage::Validated);
         let name = self.name(object.as_deref(), old);
         let options = self.options(operation);
         let mut review = self.review(operation, &name, object, old, &options);
-        let started = Instant::now();
         let result = admission::validate(&state.admission, &mut review, &self.ground()).await;
-        let measured = &state.metrics.admission;
-        measured.observe(Step::Validate, operation, result.is_err(), started);
+        let ended = trace.elapsed();
+        let (measured, took) = (&state.metrics.admission, ended.saturating_sub(began));
+        measured.observe(Step::Validate, operation, result.is_err(), took);
         let warnings = std::mem::take(&mut review.warnings);
         let reservations = std::mem::take(&mut review.reservations);
         self.annotate(std::mem::take(&mut review.audit_annotations));
         drop(review);
         self.warn(warnings);
         result?;
-        trace.pass(Stage::Admitted);
+        trace.pass_after(Stage::Admitted, ended);
         Ok(reservations)
     }
 

@@ -48,6 +48,9 @@ pub(crate) fn commit_error(call: &KindRequest, name: &str, error: CommitError) -
             let why = "no space is left for the log of the store; reads go on, free some space to write again";
             Status::new(507, "InternalError", why)
         }
+        CommitError::ReadOnly => Status::unavailable(
+            "nothing was written: the disk or the database of the store refuses writes; reads go on",
+        ),
         CommitError::Busy => Status::unavailable(
             "nothing was written: another program holds a lock on the store; try again later",
         ),

@@ -18,7 +18,8 @@ async fn a_faulty_answer_has_the_text_of_kubernetes() {
     let begun = Instant::now();
     let answer = server.get(&format!("{THINGS}?do=hang&timeout=1s")).await;
     assert_eq!(answer.status().0, 504);
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    // Without its own, the request would have a minute.
+    assert!(begun.elapsed() < Duration::from_secs(40));
     for path in ["%2e%2e/things", "things/a%2Fb", "things//a"] {
         let answer = server
             .get(&format!("{ROOT}/namespaces/default/{path}"))
@@ -34,6 +35,15 @@ async fn a_dead_server_hurts_only_its_own_group() {
     let backend = TestBackend::start(&callers, Speaks::Http1).await;
     server.post(SERVICES, &at_url(&backend)).await.expect(201);
     until(&server, NAME, "True", "Passed").await;
+    let accept = [("accept", AGGREGATED)];
+    let documents = async || {
+        let begun = Instant::now();
+        let all = server.send("GET", "/apis", &accept, "").await.expect(200);
+        server.get("/openapi/v3").await.expect(200);
+        server.get("/openapi/v2").await.expect(200);
+        (all.json(), begun.elapsed())
+    };
+    let (_, quiet) = documents().await;
     let garbage =
         TestBackend::start(&callers, Speaks::Bytes(b"SSH-2.0-hello\r\n\r\n".to_vec())).await;
     let proud = TestBackend::start(&Ca::new(), Speaks::Http1).await;
@@ -69,13 +79,7 @@ async fn a_dead_server_hurts_only_its_own_group() {
             .await
             .expect(503);
     }
-    let begun = Instant::now();
-    let accept = [("accept", AGGREGATED)];
-    let all = server
-        .send("GET", "/apis", &accept, "")
-        .await
-        .expect(200)
-        .json();
+    let (all, taken) = documents().await;
     let freshness = |group: &str| {
         let items = all["items"].as_array().unwrap();
         let found = items.iter().find(|item| item["metadata"]["name"] == group);
@@ -84,11 +88,9 @@ async fn a_dead_server_hurts_only_its_own_group() {
     assert_eq!(freshness("closed.example.com"), "Stale");
     assert_eq!(freshness("agg.example.com"), "Current");
     assert_eq!(freshness("apps"), "Current");
-    server.get("/openapi/v3").await.expect(200);
-    server.get("/openapi/v2").await.expect(200);
     assert!(
-        begun.elapsed() < Duration::from_secs(3),
-        "nobody waits for the dead"
+        taken < Duration::from_secs(3) + 10 * quiet,
+        "nobody waits for the dead: {taken:?}, {quiet:?} without them"
     );
     assert_eq!(
         server.get(THINGS).await.expect(200).header("x-backend"),
@@ -256,7 +258,8 @@ async fn an_answer_that_drips_is_cut_at_its_deadline() {
         end.unwrap().is_err(),
         "the client notices that the answer is cut"
     );
-    assert!(begun.elapsed() < Duration::from_secs(10));
+    // Without its own, the request would have a minute.
+    assert!(begun.elapsed() < Duration::from_secs(40));
 }
 
 #[tokio::test]

@@ -19,7 +19,12 @@ const LEVEL_UID: &str = "x-kubernetes-pf-prioritylevel-uid";
 
 async fn start(reads: usize, writes: usize) -> TestServer {
     TestServer::builder()
-        .with(move |builder| builder.max_in_flight(reads, writes).authorizer(AllowAll))
+        .with(move |builder| {
+            // Requests wait in queues for a quarter of it. A slow build on a busy machine needs longer than usual.
+            let limit = Duration::from_secs(20 * 60);
+            let builder = builder.request_timeout(limit);
+            builder.max_in_flight(reads, writes).authorizer(AllowAll)
+        })
         .token("noisy-token", "noisy", &[])
         .token("quiet-token", "quiet", &[])
         .default_flow_control()

@@ -349,6 +349,85 @@ async fn nobody_learns_from_a_refusal_what_exists() {
     }
 }
 
+/// CVE-2019-11247: rights in a namespace must not lead to objects without one, nor the other way round.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn urls_of_the_other_scope_lead_nowhere_for_those_who_may_do_all() {
+    let (server, _backend) = server().await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    let role = json!({"metadata": {"name": "all"}, "rules": [
+        {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]});
+    server
+        .post(&format!("{rbac}/roles"), &role)
+        .await
+        .expect(201);
+    let binding = json!({"metadata": {"name": "all"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "all"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "sam"}]});
+    server
+        .post(&format!("{rbac}/rolebindings"), &binding)
+        .await
+        .expect(201);
+    let mut admin = Connection::http1(&server, As::Admin).await;
+    let mut sam = Connection::http1(&server, As::Nobody).await;
+    let mut known: Vec<(String, String)> = targets(&server)
+        .await
+        .into_iter()
+        // Another server answers for this group, whatever the path.
+        .filter(|it| it.group != "agg.example.com" && !it.resource.contains('/'))
+        .map(|it| {
+            let path = it.path.split('?').next().unwrap_or("");
+            let path = path.strip_suffix("/x").unwrap_or(path);
+            (path.to_owned(), it.resource)
+        })
+        .collect();
+    known.sort();
+    known.dedup();
+    assert!(known.len() > 60, "{} kinds", known.len());
+    let headers = [("content-type", "application/json")];
+    let with_token = [headers[0], SAM];
+    for (collection, plural) in known {
+        let namespaced = collection.contains("/namespaces/default/");
+        let other = match namespaced {
+            true => collection.replace("/namespaces/default/", "/"),
+            false => {
+                let base = collection.strip_suffix(&plural).unwrap();
+                format!("{base}namespaces/default/{plural}")
+            }
+        };
+        for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
+            for path in [
+                other.clone(),
+                format!("{other}/x"),
+                format!("{other}/x/status"),
+            ] {
+                // A list of all namespaces is no other scope.
+                if namespaced && path == other {
+                    continue;
+                }
+                let answer = admin.send(method, &path, &headers, "{}").await;
+                // A method that no URL of this form has is refused before its scope.
+                let nowhere = |code: u16| code == 404 || code == 405 && method != "GET";
+                assert!(nowhere(answer.code), "{method} {path}: {}", answer.text());
+                let answer = sam.send(method, &path, &with_token, "{}").await;
+                let refused = match namespaced {
+                    true => answer.code == 403,
+                    false => nowhere(answer.code),
+                };
+                assert!(refused, "{method} {path}: {}", answer.text());
+            }
+        }
+        if namespaced {
+            // Nothing is written without a namespace.
+            let answer = admin.send("POST", &other, &headers, "{}").await;
+            assert!(
+                matches!(answer.code, 404 | 405),
+                "POST {other}: {}",
+                answer.text()
+            );
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_other_path_is_refused_to_those_without_rights() {
     let (Some(known), Some(unknown)) = (

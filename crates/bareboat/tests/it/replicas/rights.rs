@@ -65,13 +65,30 @@ async fn no_write_follows_the_answer_that_took_the_right_away() {
         server(Arc::new(slow))
     });
     prepare(&servers[0]).await;
+    // Others write all the time, through both servers.
+    let mut writers = tokio::task::JoinSet::new();
+    for (at, server) in servers.iter().enumerate() {
+        let server = server.clone();
+        writers.spawn(async move {
+            let name = format!("busy-{at}");
+            server.create(MAPS, &map(&name)).await.unwrap();
+            for n in 0u64.. {
+                let patch = value!({"data": {"n": (n.to_string())}});
+                let done = server.merge(&format!("{MAPS}/{name}"), &patch).await;
+                assert!(done.is_ok(), "{done:?}");
+                tokio::task::yield_now().await;
+            }
+        });
+    }
     for n in 0..plan::count(100, 10_000) {
         let (here, there) = (&servers[n as usize % 2], &servers[(n as usize + 1) % 2]);
         here.create(BINDINGS, &binding()).await.unwrap();
         assert_eq!(create(there, &format!("m{n}")).await, 201, "round {n}");
         revoke(here).await;
         assert_eq!(create(there, &format!("x{n}")).await, 403, "round {n}");
+        assert!(writers.try_join_next().is_none(), "a writer ended");
     }
+    writers.abort_all();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]

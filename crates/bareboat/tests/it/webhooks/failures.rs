@@ -240,10 +240,10 @@ async fn dry_runs_need_webhooks_without_side_effects() {
 async fn validating_hooks_are_called_at_the_same_time_and_not_beyond_the_request() {
     let server = TestServer::start().await;
     let hook = TestHook::start(|_, _| Reply::Hang).await;
-    let webhooks: Vec<Value> = (0..5)
+    let webhooks: Vec<Value> = (0..15)
         .map(|at| {
             let mut webhook = hook.webhook(&format!("/slow{at}"), "", &["configmaps"]);
-            webhook["timeoutSeconds"] = json!(1);
+            webhook["timeoutSeconds"] = json!(2);
             webhook["failurePolicy"] = json!("Ignore");
             webhook
         })
@@ -251,8 +251,9 @@ async fn validating_hooks_are_called_at_the_same_time_and_not_beyond_the_request
     configure(&server, "Validating", "all", &webhooks).await;
     let began = Instant::now();
     server.post(MAPS, &config_map("a")).await.expect(201);
+    // One after the other, they would take 30 seconds.
     assert!(
-        began.elapsed() < Duration::from_secs(4),
+        began.elapsed() < Duration::from_secs(25),
         "{:?}",
         began.elapsed()
     );
@@ -265,7 +266,8 @@ async fn validating_hooks_are_called_at_the_same_time_and_not_beyond_the_request
         .post(&format!("{MAPS}?timeout=2s"), &config_map("b"))
         .await;
     assert!(matches!(answer.code, 500 | 504), "{}", answer.text());
-    assert!(began.elapsed() < Duration::from_secs(10));
+    // The hook alone may take 30 seconds.
+    assert!(began.elapsed() < Duration::from_secs(25));
     let targets: Vec<String> = hook
         .calls()
         .iter()

@@ -1,0 +1,65 @@
+//! What a function that answers a request gets besides it: how long the request may go on. With the feature `outbound` also calls to
+//! other servers, see `proxy::upstream`.
+
+use crate::audit::Audited;
+use crate::authz::Authorized;
+use crate::request::ask::Ask;
+use crate::server::state::{Counted, Ending, State};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// The calls of one request.
+#[derive(Clone)]
+pub struct Calls {
+    pub(crate) state: Arc<State>,
+    pub(crate) ask: Arc<Authorized<Ask>>,
+}
+
+bareboat_api::opaque_debug!(Calls);
+
+impl Calls {
+    pub(crate) fn new(state: &Arc<State>, ask: &Arc<Authorized<Ask>>) -> Calls {
+        Calls {
+            state: state.clone(),
+            ask: ask.clone(),
+        }
+    }
+
+    /// Returns how long an upgraded connection of the client may go on.
+    pub fn life(&self) -> Life {
+        Life {
+            ending: self.state.ending().or_of(self.ask.standing.clone()),
+            rounds: self.ask.standing.as_ref().map(|standing| standing.rounds()),
+            _counted: Arc::new(self.state.under_way.enter()),
+            _audited: self.ask.trace.audited().cloned(),
+        }
+    }
+}
+
+/// How long a stream may go on. It is audited as running, and a shutdown waits for it, until this is dropped.
+#[derive(Clone)]
+pub struct Life {
+    ending: Ending,
+    rounds: Option<watch::Receiver<u64>>,
+    _counted: Arc<Counted>,
+    _audited: Option<Arc<Audited>>,
+}
+
+bareboat_api::opaque_debug!(Life);
+
+impl Life {
+    /// Waits until the client loses its permission or the server shuts down.
+    pub async fn ended(&self) {
+        self.ending.clone().begun().await;
+    }
+
+    /// Waits until the rights of the client may have changed. It never returns for calls in the same process.
+    pub async fn rights_changed(&mut self) {
+        if let Some(rounds) = &mut self.rounds
+            && rounds.changed().await.is_ok()
+        {
+            return;
+        }
+        std::future::pending().await
+    }
+}

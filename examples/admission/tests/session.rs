@@ -1,0 +1,13 @@
+//! Runs the session of the README.
+
+use bareboat_sessions::{Session, available};
+
+#[test]
+fn the_readme_is_true() {
+    if available("kubectl") {
+        Session::new("README.md")
+            .program("admission", env!("CARGO_BIN_EXE_admission"))
+            .port(8443)
+            .run();
+    }
+}
