@@ -74,5 +74,7 @@ pub use query::{Bounds, Group, Item, Page, Query, Summary};
 pub use ring::{Event, EventType};
 pub use row::{Directory, KindId, KindInfo, MemberId, Narrow, Row};
 pub use seen::Seen;
-pub use shelf::{Expired, Following, Owner, OwnerSearch, Replayed, Settings, Shelf, ShelfError};
+pub use shelf::{
+    Expired, Following, Owner, OwnerSearch, Position, Replayed, Settings, Shelf, ShelfError,
+};
 pub use where_sql::{WhereError, parse_where};

@@ -47,6 +47,11 @@ impl Event {
         spliced(&self.body, self.splice, version)
     }
 
+    /// Returns whether this stands for all changes since some version.
+    pub fn is_merged(&self) -> bool {
+        self.merged
+    }
+
     /// Returns the object of the change.
     pub fn item(&self) -> crate::Item {
         crate::Item {
@@ -153,6 +158,7 @@ impl Ring {
                 found.push(event.clone());
             }
         }
-        Some((found, visible))
+        // A client that read rows may be ahead of the ring.
+        Some((found, visible.max(rev)))
     }
 }

@@ -15,7 +15,7 @@ mod remove;
 mod upkeep;
 
 pub use error::ShelfError;
-pub use follow::{Expired, Following, Replayed};
+pub use follow::{Expired, Following, Position, Replayed};
 pub use owners::{Owner, OwnerSearch};
 
 use crate::engine::{Applied, Batch, Context, Engine, Fence, Session};
@@ -77,6 +77,8 @@ pub struct Shelf {
     uses: Mutex<indexes::Uses>,
     ring: Mutex<Ring>,
     visible: AtomicI64,
+    /// The last version of which rows were replayed to a client.
+    replayed: AtomicI64,
     fence: RwLock<Option<Arc<Fence>>>,
     listeners: RwLock<Vec<Listener>>,
 }
@@ -121,6 +123,8 @@ impl Shelf {
             indexes: RwLock::new(Arc::new(indexes)),
             uses: Mutex::default(),
             visible: AtomicI64::new(standing.last),
+            // What an earlier process replayed is not known.
+            replayed: AtomicI64::new(standing.last),
             fence: RwLock::default(),
             listeners: RwLock::default(),
             settings,

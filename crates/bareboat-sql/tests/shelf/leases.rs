@@ -3,7 +3,7 @@
 use crate::rig::{change_to, kind, progress};
 use crate::site::Site;
 use bareboat_api::value;
-use bareboat_shelf::{Batch, KindId, MemberId, Path, Query, Settings, Shelf, ShelfError};
+use bareboat_shelf::{Batch, KindId, MemberId, Path, Position, Query, Settings, Shelf, ShelfError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -126,7 +126,7 @@ fn versions_of_one_server_are_good_at_another() {
             .map(|event| event.narrow.name.as_str())
             .collect();
         assert_eq!(names, ["p2", "p3", "p4"], "{}", hub.name);
-        assert_eq!(replayed.rev, a.shelf.visible());
+        assert_eq!(replayed.next.rev, a.shelf.visible());
         let page = hub.shelf.page(&query, 10).unwrap();
         assert_eq!(page.items.len(), 4);
     }
@@ -176,19 +176,19 @@ fn writes_of_two_servers_do_not_lose_versions() {
             });
         }
         // A reader that follows meets every change once, in order.
-        let (mut rev, mut seen) = (begin, 0);
+        let (mut position, mut seen) = (Position::from(begin), 0);
         let reader = &hubs[0].shelf;
         while seen < 120 {
             reader.refresh().unwrap();
-            let replayed = reader.changes(&query, rev, 7).unwrap().unwrap();
+            let replayed = reader.changes(&query, position, 7).unwrap().unwrap();
             let revs: Vec<i64> = replayed
                 .events
                 .iter()
                 .map(|event| event.narrow.rev)
                 .collect();
-            assert!(revs.is_sorted() && revs.first().is_none_or(|first| *first > rev));
+            assert!(revs.is_sorted() && revs.first().is_none_or(|first| *first > position.rev));
             seen += revs.len();
-            rev = replayed.rev;
+            position = replayed.next;
         }
         assert_eq!(seen, 120);
     });

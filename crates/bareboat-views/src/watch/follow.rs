@@ -9,7 +9,7 @@ use bareboat_api::{Map, Object, Status, Value, value};
 use bareboat_server::Life;
 use bareboat_server::request::negotiate::Transform;
 use bareboat_server::tables;
-use bareboat_shelf::{Event, EventType, Expired, Following, Query, Replayed};
+use bareboat_shelf::{Event, EventType, Expired, Following, Position, Query, Replayed};
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,11 +72,12 @@ impl Watching {
     }
 
     async fn follow(&mut self) -> Result<(), Ended> {
-        let (mut rev, mut beyond) = match self.begin {
+        let (rev, mut beyond) = match self.begin {
             Begin::State => (self.state().await?, None),
             Begin::After { rev, beyond } => (rev, beyond),
             Begin::Expired => return self.fail(&expired()).await,
         };
+        let mut position = Position::from(rev);
         let mut replay = match self.begin {
             Begin::After { rev, beyond: None } => Some(CatchUp::new(rev)),
             _ => None,
@@ -87,11 +88,18 @@ impl Watching {
         loop {
             self.commits.mark_unchanged();
             let progress = self.progress().await?;
-            let found = match self.changes(rev).await? {
+            let found = match self.changes(position).await? {
                 Ok(found) => found,
                 Err(Expired) => return self.fail(&expired()).await,
             };
             let more = !found.1.events.is_empty();
+            if replay.is_none()
+                && beyond.is_none()
+                && found.1.events.iter().any(|it| it.is_merged())
+            {
+                // The watch was too slow for the changes in memory.
+                replay = Some(CatchUp::new(position.rev));
+            }
             for (event_type, event) in found.0 {
                 let seen = |limit: u64| {
                     let version = event.narrow.member_version.parse::<u64>();
@@ -108,7 +116,8 @@ impl Watching {
                     self.show(event_type, &event).await?;
                 }
             }
-            rev = found.1.rev;
+            position = found.1.next;
+            let rev = position.rev;
             if more {
                 continue;
             }
@@ -194,10 +203,10 @@ impl Watching {
         Ok(Some(version))
     }
 
-    /// Returns the changes after a version: those that the query shows, and all of them.
+    /// Returns the changes after a position: those that the query shows, and all of them.
     async fn changes(
         &self,
-        rev: i64,
+        position: Position,
     ) -> Result<Result<(Vec<(EventType, Arc<Event>)>, Replayed), Expired>, Ended> {
         let shelf = self.reading.views.shelf.clone();
         let mut query = self.open.clone();
@@ -208,7 +217,7 @@ impl Watching {
             query.kinds.extend(kind);
         }
         let look = move || {
-            let replayed = match shelf.changes(&query, rev, AT_ONCE)? {
+            let replayed = match shelf.changes(&query, position, AT_ONCE)? {
                 Ok(replayed) => replayed,
                 Err(expired) => return Ok(Err(expired)),
             };
