@@ -18,7 +18,7 @@ case $runs in
 esac
 export CI=true
 [ -d .cache/peers ] && export PATH="$PWD/.cache/peers:$PATH" BAREBOAT_PEERS="$PWD/.cache/peers"
-suites=(--test e2e --test hostile --test outages --test postgres --test mariadb --test etcd)
+suites=(--test e2e --test hostile --test postgres --test shelf --test mariadb --test etcd)
 logs=target/repeat
 mkdir -p "$logs"
 moods=(quiet pinned busy)
@@ -32,8 +32,14 @@ rest() {
 }
 trap rest EXIT
 
-# once PREFIX...: runs every suite once, each command with the prefix.
-once() { "$@" cargo test --workspace --no-fail-fast && "$@" cargo test --workspace "${suites[@]}" --no-fail-fast; }
+# once PREFIX...: runs every suite once, as make test does, each command with the prefix.
+once() {
+    local result=0
+    "$@" cargo test --workspace --no-fail-fast || result=1
+    "$@" cargo test --workspace "${suites[@]}" --no-fail-fast || result=1
+    "$@" cargo test --workspace --test outages --no-fail-fast -- --test-threads $(($(nproc) + 1)) || result=1
+    return $result
+}
 
 for run in $(seq "$runs"); do
     mood=${moods[$(((run - 1) % 3))]}
