@@ -295,6 +295,8 @@ pub struct Kind {
     pub conventions: Conventions,
     /// The kind itself is going away: nothing new is created, what is there can still be changed.
     pub terminating: bool,
+    /// The name of the CustomResourceDefinition that made the kind. No object is stored once that is being deleted.
+    pub definition: Option<Str>,
     /// The rules of the kind.
     pub policy: Policy,
     /// How objects are converted between versions.
@@ -330,6 +332,7 @@ impl Kind {
             origin: Origin::BuiltIn,
             conventions: Conventions::BUILT_IN,
             terminating: false,
+            definition: None,
             policy: Policy::default(),
             conversion: Conversion::Rename,
             strategy: Arc::new(NoStrategy),

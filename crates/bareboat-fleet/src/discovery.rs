@@ -13,6 +13,8 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 const LARGEST: usize = 16 << 20;
 /// The most resources of a member.
 const MOST: usize = 20_000;
+/// The most short names of a resource, and the most categories.
+const MOST_NAMES: usize = 16;
 /// The most groups and versions that are asked for one by one.
 const MOST_VERSIONS: usize = 1000;
 
@@ -266,8 +268,10 @@ fn push(out: &mut Discovered, mut resource: ApiResource) {
     if resource.singular.is_empty() {
         resource.singular = resource.kind.to_lowercase();
     }
-    resource.short_names.retain(|name| is_part(name));
-    resource.categories.retain(|name| is_part(name));
+    for names in [&mut resource.short_names, &mut resource.categories] {
+        names.retain(|name| is_part(name));
+        names.truncate(MOST_NAMES);
+    }
     out.resources.push(resource);
 }
 

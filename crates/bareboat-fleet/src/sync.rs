@@ -336,20 +336,20 @@ impl TypeSync {
                 (self.report)(Report::Skipped(skipped));
             }
             let moved = reached.is_some();
-            if let Some(reached) = reached {
-                *version = reached;
-            }
+            let next = reached.unwrap_or_else(|| version.clone());
             if !changes.is_empty() {
-                match self.write(changes, Some(version.clone())).await {
+                match self.write(changes, Some(next.clone())).await {
                     Ok(applied) => (self.report)(Report::Changed(applied.changed)),
                     Err(error) => return error.into(),
                 }
             } else {
-                if moved && let Err(error) = self.note(version).await {
+                if moved && let Err(error) = self.note(&next).await {
                     return error.into();
                 }
                 (self.report)(Report::Heard);
             }
+            // Only now: what was not written is asked for again.
+            *version = next;
             match ended {
                 Some(Ended::Expired) => return End::Expired,
                 Some(Ended::Failed(error)) => return error.into(),

@@ -68,6 +68,7 @@ macro_rules! conformance {
             thousands_of_concurrent_writes_are_committed
             a_dropped_future_does_not_cancel_a_queued_write
             transactions_happen_together_or_not_at_all
+            parts_of_what_is_deleted_are_refused
             snapshots_never_change
             past_states_are_exact_from_memory
             past_states_are_exact_from_the_log

@@ -118,4 +118,4 @@ pub use store::{OpenError, Store, StoreStats, WeakStore};
 pub use value::Value;
 pub use variants::{VariantKey, Variants};
 pub use watch::{Scope, WatchError, WatchSpec, Watcher};
-pub use write::{CommitError, Committed, Expect, TransactionError, Write, WriteOp};
+pub use write::{CommitError, Committed, Expect, TransactionError, Whole, Write, WriteOp};

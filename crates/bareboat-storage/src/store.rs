@@ -219,7 +219,8 @@ impl Store {
     /// Checks a write against the present state without committing it: a dry run.
     pub fn rehearse(&self, write: Write) -> Result<(), CommitError> {
         let write = self.prepare(write)?;
-        write.judge(write.resource.get(&write.key).as_ref())
+        let find = |resource: &Resource, key: &Arc<str>| resource.get(key);
+        write.judge(write.resource.get(&write.key).as_ref(), &find)
     }
 
     /// Returns the revision up to which everything is durable and visible to readers and watchers.
@@ -346,6 +347,7 @@ impl Store {
             change,
             actor: write.actor,
             depends_on: write.depends_on,
+            part_of: write.part_of,
         })
     }
 

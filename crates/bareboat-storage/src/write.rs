@@ -24,7 +24,20 @@ pub struct Write {
     pub actor: Option<Arc<str>>,
     /// Other objects that the write depends on. If another store changed one of them, the write fails.
     pub depends_on: Vec<Dependency>,
+    /// The object that the written one is part of. If it is gone or being deleted, the write fails.
+    pub part_of: Option<Whole>,
 }
+
+/// An object that others are part of, such as the definition of their kind.
+#[derive(Clone)]
+pub struct Whole {
+    /// Its resource.
+    pub resource: Arc<Resource>,
+    /// Its key.
+    pub key: Arc<str>,
+}
+
+opaque_debug!(Whole);
 
 opaque_debug!(Write);
 
@@ -65,6 +78,7 @@ impl Write {
             change: WriteOp::Put { value, shape: 0 },
             actor: None,
             depends_on: Vec::new(),
+            part_of: None,
         }
     }
 
@@ -77,6 +91,7 @@ impl Write {
             change: WriteOp::Put { value, shape: 0 },
             actor: None,
             depends_on: Vec::new(),
+            part_of: None,
         }
     }
 
@@ -89,6 +104,7 @@ impl Write {
             change: WriteOp::Delete,
             actor: None,
             depends_on: Vec::new(),
+            part_of: None,
         }
     }
 
@@ -106,6 +122,12 @@ impl Write {
     /// Adds other objects that the write depends on.
     pub fn depending_on(mut self, objects: impl IntoIterator<Item = Dependency>) -> Self {
         self.depends_on.extend(objects);
+        self
+    }
+
+    /// Sets the object that the written one is part of.
+    pub fn being_part_of(mut self, whole: Whole) -> Self {
+        self.part_of = Some(whole);
         self
     }
 
@@ -151,6 +173,9 @@ pub enum CommitError {
     /// Another store changed an object that the write depends on; nothing was written.
     #[error("another server changed what the write depends on")]
     Outdated,
+    /// The object that the written one is part of is gone, or being deleted; nothing was written.
+    #[error("what the object is part of is being deleted")]
+    Ending,
     /// The value is longer than allowed.
     #[error("value of {len} bytes is longer than {max}")]
     TooLarge {

@@ -45,9 +45,9 @@ impl Annex for ViewsAnnex {
             what: What::Resource(inner),
         } = &target
             && !is_forwarded(inner, query, headers)
-            && self.has_judges(member.as_deref())
+            && (self.has_judges(member.as_deref()) || self.is_elsewhere())
         {
-            // The member decides, and the annex asks it.
+            // The member decides, and the annex asks it; or the server that has the members decides.
             (claim.authorizes, claim.judged) = (true, false);
         }
         if self.0.settings.authorization == Authorization::Path {
@@ -71,6 +71,11 @@ impl Annex for ViewsAnnex {
 }
 
 impl ViewsAnnex {
+    /// Returns whether another server answers. This one does not know the members.
+    fn is_elsewhere(&self) -> bool {
+        !matches!(self.0.members.place(), Place::Here)
+    }
+
     /// Returns whether a member, or any of them, decides itself who reads its objects.
     fn has_judges(&self, member: Option<&str>) -> bool {
         let fleet = self.0.members.fleet();

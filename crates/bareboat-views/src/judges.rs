@@ -7,8 +7,11 @@ use crate::types::Asked;
 use crate::views::Call;
 use bareboat_api::Status;
 use bareboat_shelf::{Column, KindId, Predicate, Query, SortColumn};
+use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
 
+/// How many members are asked at once.
+const AT_ONCE: usize = 8;
 /// How many namespaces of a member are judged one by one for `visible=true`. Each is a question to the member.
 const MOST_NAMESPACES: usize = 100;
 
@@ -43,9 +46,14 @@ impl Call {
         search: &Search,
         members: Vec<Arc<Member>>,
     ) -> Result<Vec<Judged>, Status> {
+        let asking = members.into_iter().map(async |member| {
+            let answer = self.judged_one(&member, verb, asked, search).await;
+            (member, answer)
+        });
+        let mut asking = stream::iter(asking).buffered(AT_ONCE);
         let mut judged = Vec::new();
-        for member in members {
-            match self.judged_one(&member, verb, asked, search).await {
+        while let Some((member, answer)) = asking.next().await {
+            match answer {
                 Ok(namespaces) => judged.push(Judged { member, namespaces }),
                 Err(status) if single => return Err(status),
                 Err(_) if search.visible => {}

@@ -10,6 +10,8 @@ use tokio::time::Instant;
 
 /// How long an answer holds.
 const HOLDS: Duration = Duration::from_secs(30);
+/// For how long a member is not asked again that did not answer.
+const REST: Duration = Duration::from_secs(10);
 /// How many answers are kept.
 const MOST: usize = 10_000;
 
@@ -20,6 +22,8 @@ pub(crate) type Question = [u8; 32];
 #[derive(Debug, Default)]
 pub(crate) struct Reviews {
     known: Mutex<HashMap<Question, (bool, Instant)>>,
+    /// Members that did not answer, and when that was.
+    silent: Mutex<HashMap<String, Instant>>,
 }
 
 impl Reviews {
@@ -28,6 +32,24 @@ impl Reviews {
         let known = self.known.lock();
         let (allowed, since) = known.get(question)?;
         (since.elapsed() < HOLDS).then_some(*allowed)
+    }
+
+    /// Returns whether a member did not answer a moment ago.
+    pub(crate) fn is_silent(&self, member: &str) -> bool {
+        let silent = self.silent.lock();
+        silent.get(member).is_some_and(|it| it.elapsed() < REST)
+    }
+
+    /// Notes whether a member answered.
+    pub(crate) fn answered(&self, member: &str, answered: bool) {
+        let mut silent = self.silent.lock();
+        match answered {
+            true => drop(silent.remove(member)),
+            false => {
+                silent.retain(|_, since| since.elapsed() < REST);
+                silent.insert(member.to_owned(), Instant::now());
+            }
+        }
     }
 
     pub(crate) fn note(&self, question: Question, allowed: bool) {
@@ -113,5 +135,17 @@ mod tests {
         }
         tokio::time::advance(HOLDS).await;
         assert_eq!(reviews.known(&ann), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_member_is_left_alone_for_a_while() {
+        let reviews = Reviews::default();
+        reviews.answered("c1", false);
+        assert!(reviews.is_silent("c1") && !reviews.is_silent("c2"));
+        tokio::time::advance(REST).await;
+        assert!(!reviews.is_silent("c1"));
+        reviews.answered("c1", false);
+        reviews.answered("c1", true);
+        assert!(!reviews.is_silent("c1"));
     }
 }

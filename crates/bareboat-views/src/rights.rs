@@ -89,15 +89,23 @@ impl Rights {
         if let Some(known) = self.views.reviews.known(&question) {
             return Ok(known);
         }
+        let reviews = &self.views.reviews;
+        if reviews.is_silent(member) {
+            let why = format!("{member} did not answer a question about rights a moment ago");
+            return Err(Status::unavailable(why));
+        }
         let review = self.views.members.review(Review {
             member: member.to_owned(),
             user: self.user.clone(),
             info: info.clone(),
             calls: self.calls.clone(),
         });
-        let allowed = review.await?;
-        self.views.reviews.note(question, allowed);
-        Ok(allowed)
+        let answer = review.await;
+        reviews.answered(member, answer.is_ok());
+        if let Ok(allowed) = answer {
+            reviews.note(question, allowed);
+        }
+        answer
     }
 
     /// Returns the answer for users who may not do something in a member that judges itself.

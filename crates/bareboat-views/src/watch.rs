@@ -83,6 +83,9 @@ impl Call {
         let readable = readable.map(|member| (member.name.clone(), true)).collect();
         let visible = scope.visible.iter().flatten();
         let visible = visible.map(|namespace| (namespace.clone(), true)).collect();
+        let judging = self.fleet.members.values();
+        let judging = judging.filter(|member| self.rights.is_judge(member));
+        let judging = judging.map(|member| member.name.clone());
         let (out, body) = pipe();
         let watching = Watching {
             reading: Reading {
@@ -99,6 +102,7 @@ impl Call {
                 search,
                 members: readable,
                 allowed: scope.allowed,
+                judging: judging.collect(),
                 judged: HashMap::new(),
                 sees_all: scope.visible.is_none(),
                 namespaces: visible,

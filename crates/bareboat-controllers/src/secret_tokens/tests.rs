@@ -21,6 +21,7 @@ async fn delete(store: &Store, resource: &str, key: &str) {
         change: WriteOp::Delete,
         actor: None,
         depends_on: Vec::new(),
+        part_of: None,
     };
     store.commit(write).await.expect("it is deleted");
 }

@@ -23,6 +23,7 @@ use crate::types::{Rule, Wanted};
 use crate::views::Live;
 use bareboat_api::{Object, Status, Value, value};
 use bareboat_controllers::Client;
+use bareboat_shelf::MemberId;
 use bareboat_storage::{Entry, Event, FeedError, Resource, Store};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -42,6 +43,8 @@ struct Follower {
     desired: watch::Sender<Desired>,
     task: JoinHandle<()>,
     uid: String,
+    /// The term of the lease it began with.
+    term: i64,
 }
 
 /// The controller of members.
@@ -252,6 +255,15 @@ impl Controller {
             .followers
             .get(name)
             .is_some_and(|known| known.uid != object.uid());
+        let term = self.term_of(name);
+        if self
+            .followers
+            .get(name)
+            .is_some_and(|known| known.term != term)
+        {
+            // Another server may have written in between, or rows were lost: the session reads again how far the shelf is.
+            self.end_session(name).await;
+        }
         if object.deletion_timestamp().is_some() || other {
             self.remove(name).await?;
         }
@@ -278,12 +290,7 @@ impl Controller {
             });
             return Ok(());
         }
-        let owned = name.to_owned();
-        let added = self
-            .common
-            .writer
-            .call(move |shelf, _| shelf.add_member(&owned, ""));
-        let (member, _) = added.await.map_err(Status::internal)?;
+        let member = self.add_member(name).await?;
         let state = MemberState::new(name, &self.table);
         let (common, known) = (self.common.clone(), object.clone());
         let restored =
@@ -299,9 +306,18 @@ impl Controller {
             desired: sender,
             task: tokio::spawn(session.run(receiver)),
             uid: object.uid().to_owned(),
+            term,
         };
         self.followers.insert(name.to_owned(), follower);
         Ok(())
+    }
+
+    /// Returns the number of a member on the shelf. It does not wait for what is written there: leases must be renewed.
+    async fn add_member(&self, name: &str) -> Result<MemberId, Status> {
+        let (shelf, name) = (self.common.shelf.clone(), name.to_owned());
+        let adding = tokio::task::spawn_blocking(move || shelf.add_member(&name, ""));
+        let added = adding.await.map_err(Status::internal)?;
+        added.map(|(member, _)| member).map_err(Status::internal)
     }
 
     /// Reads what a PediaCluster says.

@@ -8,6 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 /// How exact the time is at which a member was last heard, in milliseconds. Every other time would be a change of the note.
 const EXACT: i64 = 10_000;
+/// The most bytes of a note. A longer one is told without its types, which other servers then find on the shelf.
+const LONGEST: usize = 1 << 20;
 
 /// What is told about a member.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +24,19 @@ pub(crate) struct Note {
 }
 
 impl Note {
+    /// Prints what is told, or the most important part of it.
+    fn text(&self) -> String {
+        let text = self.print();
+        match text.len() > LONGEST {
+            true => Note {
+                types: Vec::new(),
+                ..self.clone()
+            }
+            .print(),
+            false => text,
+        }
+    }
+
     fn print(&self) -> String {
         let types: Vec<Value> = self.types.iter().map(print_type).collect();
         let note = value!({
@@ -60,7 +75,7 @@ impl Note {
 /// Returns the text of a note.
 pub(crate) fn of(state: &MemberState) -> String {
     let heard = state.last_heard().unwrap_or(0) / EXACT * EXACT;
-    let note = state.noted(Note::print);
+    let note = state.noted(Note::text);
     format!("{heard} {note}")
 }
 

@@ -244,16 +244,25 @@ impl Reader {
 /// Returns the version of an object, if it is a sensible one.
 fn version_of(object: &Value) -> Option<&str> {
     let version = object.at(&["metadata", "resourceVersion"])?.as_str()?;
-    (!version.is_empty() && version.len() <= 64).then_some(version)
+    is_text(version, 64).then_some(version)
 }
 
 fn deletion(object: &Value, version: Option<String>) -> Option<Change> {
     let text = |key: &str| object.at(&["metadata", key]).and_then(Value::as_str);
-    Some(Change::Delete {
-        namespace: text("namespace").unwrap_or("").to_owned(),
-        name: text("name").filter(|name| !name.is_empty())?.to_owned(),
+    // No object with another name is on the shelf.
+    let name = text("name").filter(|name| is_text(name, 253))?;
+    let namespace = text("namespace").unwrap_or("");
+    (namespace.is_empty() || is_text(namespace, 63)).then(|| Change::Delete {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
         version,
     })
+}
+
+/// Returns whether a text can be in a column. Databases refuse some control characters, and with them everything in the same
+/// transaction.
+fn is_text(text: &str, longest: usize) -> bool {
+    !text.is_empty() && text.len() <= longest && !text.chars().any(char::is_control)
 }
 
 /// Reads the Status of an error in a watch.
@@ -276,4 +285,30 @@ fn failed(status: &Value) -> Ended {
             .take(512)
             .collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{deletion, version_of};
+    use bareboat_api::value;
+
+    #[test]
+    fn texts_that_databases_refuse_are_not_taken() {
+        let of = |namespace: &str, name: &str, version: &str| value!({"metadata": {"namespace": namespace, "name": name, "resourceVersion": version}});
+        let good = of("default", "one", "5");
+        assert_eq!(version_of(&good), Some("5"));
+        assert!(deletion(&good, None).is_some());
+        let long = "x".repeat(254);
+        for (namespace, name, version) in [
+            ("default", "o\u{0}ne", "5\u{0}"),
+            ("de\u{7}fault", "one", "5\n"),
+            (&*long, "one", ""),
+            ("default", &*long, &*long),
+            ("default", "", "\u{7f}"),
+        ] {
+            let bad = of(namespace, name, version);
+            assert_eq!(version_of(&bad), None, "{version:?}");
+            assert!(deletion(&bad, None).is_none(), "{namespace:?} {name:?}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// How many jobs may wait.
@@ -63,8 +64,8 @@ enum Job {
     Note(Place, Progress),
     /// Anything else that writes.
     Call(Call),
-    /// The same, if it has nothing to do with versions.
-    Upkeep(Call),
+    /// The same, if it has nothing to do with versions. On a shared shelf it does not hold up the queue: an index may take long.
+    Aside(Call),
 }
 
 /// Hands jobs to the writer.
@@ -113,7 +114,15 @@ impl Writer {
 
     /// Does the regular work of the shelf.
     pub(crate) async fn upkeep(&self) -> Result<(), WriteError> {
-        self.job(|shelf, now| shelf.upkeep(now), Job::Upkeep).await
+        self.aside(|shelf, now| shelf.upkeep(now)).await
+    }
+
+    /// Runs a function that has nothing to do with versions. It may take long.
+    pub(crate) async fn aside<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Shelf, i64) -> Result<T, ShelfError> + Send + 'static,
+    ) -> Result<T, WriteError> {
+        self.job(job, Job::Aside).await
     }
 
     /// Writes a batch.
@@ -201,7 +210,8 @@ impl Work {
                     self.notes.insert(place, progress);
                 }
                 Job::Apply(batch, reply) => self.apply(batch, reply).await,
-                Job::Upkeep(call) => self.call(call).await,
+                Job::Aside(call) if self.shelf.is_shared() => drop(self.start(call)),
+                Job::Aside(call) => self.call(call).await,
                 Job::Call(call) => {
                     // It may read versions, or remove them: what was noted before it must not come after it.
                     self.write_notes().await;
@@ -212,8 +222,12 @@ impl Work {
     }
 
     async fn call(&mut self, call: Call) {
+        let _ = self.start(call).await;
+    }
+
+    fn start(&self, call: Call) -> JoinHandle<()> {
         let (shelf, now) = (self.shelf.clone(), (self.clock)());
-        let _ = tokio::task::spawn_blocking(move || call(&shelf, now)).await;
+        tokio::task::spawn_blocking(move || call(&shelf, now))
     }
 
     /// Writes a batch, and others that wait.
@@ -253,9 +267,14 @@ impl Work {
         batches.extend(carried.iter().map(note));
         let batches = Arc::new(batches);
         let mut written = self.transact(&batches, batches.len()).await;
-        if !carried.is_empty() && matches!(written, Ok(Err(ShelfError::NotHeld))) {
-            // A version may be that of a member that another server has taken. It is not worth the batches.
+        let mut kept = carried;
+        if !kept.is_empty() && matches!(written, Ok(Err(_))) {
+            // A version may be that of a member that another server has taken, or one that the database refuses. It is not worth
+            // the batches.
             written = self.transact(&batches, replies.len()).await;
+            if matches!(written, Ok(Ok(_))) {
+                kept.clear();
+            }
         }
         match written {
             Ok(Ok(applied)) => {
@@ -269,7 +288,7 @@ impl Work {
             }
             Ok(Err(error)) => {
                 self.suspects.extend(members);
-                self.notes.extend(carried);
+                self.notes.extend(kept);
                 let error = WriteError::from(error);
                 for reply in replies {
                     let _ = reply.send(Err(error.clone()));

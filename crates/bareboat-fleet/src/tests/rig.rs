@@ -178,6 +178,17 @@ impl Rig {
         page.items.iter().map(row).collect()
     }
 
+    /// Returns the size of all objects.
+    pub(super) fn bytes(&self) -> u64 {
+        let query = Query {
+            kinds: vec![self.kind],
+            ..Query::default()
+        };
+        let page = self.shelf.page(&query, 100_000);
+        let items = page.expect("the shelf can be read").items;
+        items.iter().map(|item| item.body.len() as u64).sum()
+    }
+
     /// Waits until the shelf equals a member. Only a failure waits long, and the clock is that of the test.
     pub(super) async fn settled(&self, model: &Model) {
         for _ in 0..40_000 {

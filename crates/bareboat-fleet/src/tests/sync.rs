@@ -34,6 +34,35 @@ async fn a_watch_resumes_without_a_list() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_could_not_be_written_is_asked_for_again() {
+    let model = Model::new();
+    model.put("a", 1);
+    let mut rig = Rig::new();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    let size = rig.bytes();
+    // Three objects fit, and a fourth does not.
+    let mut settings = rig.settings.clone();
+    settings.shelf.bytes_per_member = size * 7 / 2;
+    rig.stop().await;
+    let mut rig = Rig::with(settings);
+    model.put("b", 1);
+    model.put("c", 1);
+    rig.follow(&model);
+    rig.settled(&model).await;
+    let (lists, _) = model.counts();
+    model.put("d", 1);
+    while rig.last_failure().is_none() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let failure = rig.last_failure().unwrap_or_default();
+    assert!(failure.starts_with("SyncQuotaExceeded"), "{failure}");
+    model.delete("a");
+    rig.settled(&model).await;
+    assert_eq!(model.counts().0, lists, "nothing was listed again");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_compaction_leads_to_one_list_and_only_differences_are_written() {
     let model = Model::new();
     for name in ["a", "b", "c", "d", "e"] {

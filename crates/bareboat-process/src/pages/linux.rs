@@ -15,7 +15,7 @@ pub(super) fn release_code() -> usize {
         );
         // SAFETY: the range is inside a segment of the running program, which is mapped for as long as the process runs. The
         // segment is read-only, so each page has the content of the program's file, and is mapped from it again when it is
-        // used.
+        // used. That would not hold for code that the loader changes (text relocations), which Rust's linkers refuse to make.
         #[allow(unsafe_code)]
         let done = start < end
             && unsafe { libc::madvise(start as *mut c_void, end - start, libc::MADV_DONTNEED) }

@@ -5,7 +5,7 @@ mod view;
 use super::connector::{Connection, Connections};
 use bareboat_api::kind::{Conversion, Dependency, Kind, Reservation, Reservations, Verbs, Version};
 use bareboat_api::{Object, Status, Str};
-use bareboat_storage::{Entry, Resource, Store};
+use bareboat_storage::{Entry, Resource, Store, Whole};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,6 +24,7 @@ pub struct StoredKind {
     versions: Vec<VersionFacts>,
     store: Store,
     resource: OnceLock<Arc<Resource>>,
+    definition: OnceLock<Whole>,
     /// Shared by incarnations whose watches look the same.
     retired: Arc<watch::Sender<bool>>,
     turns: Mutex<HashMap<String, Weak<AsyncMutex<()>>>>,
@@ -83,6 +84,7 @@ impl StoredKind {
             incarnation: INCARNATIONS.fetch_add(1, Ordering::Relaxed),
             store: store.clone(),
             resource: OnceLock::new(),
+            definition: OnceLock::new(),
             retired: Arc::new(watch::Sender::new(false)),
             turns: Mutex::default(),
             connections: Connections::default(),
@@ -212,6 +214,15 @@ impl StoredKind {
 
     pub(crate) fn incarnation(&self) -> u32 {
         self.incarnation
+    }
+
+    /// Returns the definition of the kind, if it has one.
+    pub(crate) fn definition(&self) -> Option<&Whole> {
+        let name = self.kind.definition.as_ref()?;
+        Some(self.definition.get_or_init(|| Whole {
+            resource: self.store.resource(super::DEFINITIONS),
+            key: name.as_str().into(),
+        }))
     }
 
     /// Returns the key of an object in the store.

@@ -119,7 +119,11 @@ async fn store(
     {
         kept.remove_meta("managedFields");
     }
-    let write = Write::create(call.served.resource(), key, bytes).shaped(shape);
+    let mut write = Write::create(call.served.resource(), key, bytes).shaped(shape);
+    if let Some(definition) = call.served.definition() {
+        // It may have been deleted since the request began, and its controller may have looked for objects already.
+        write = write.being_part_of(definition.clone());
+    }
     if let Some(object) = kept {
         return Ok(call
             .served

@@ -44,34 +44,38 @@ impl Shelf {
         Ok(())
     }
 
-    /// Writes the declared fields of all rows of a kind. No version changes: the objects did not.
+    /// Writes the declared fields of all rows of a kind. No version changes: the objects did not. A row that another server changes
+    /// meanwhile is left alone: that server knows the fields, or the next look finds the row.
     fn fill(&self, kind: KindId, paths: &[Path]) -> Result<(), ShelfError> {
         let dialect = self.engine.dialect();
         let select = format!(
-            "SELECT id, {} FROM object WHERE kind = ? AND id > ? AND gone IS NULL ORDER BY id LIMIT {AT_ONCE}",
+            "SELECT id, rev, {} FROM object WHERE kind = ? AND id > ? AND gone IS NULL ORDER BY id LIMIT {AT_ONCE}",
             dialect.json_text("fields")
         );
         let update = format!(
-            "UPDATE object SET fields = {} WHERE id = ? AND gone IS NULL",
+            "UPDATE object SET fields = {} WHERE id = ? AND rev = ? AND gone IS NULL",
             dialect.json_mark()
         );
         let mut after = 0_i64;
         loop {
             let last = self.changing(|session| {
-                let mut old: HashMap<i64, String> = HashMap::new();
+                let mut old: HashMap<i64, (i64, String)> = HashMap::new();
                 session.rows(&select, &[kind.0.into(), after.into()], &mut |row| {
-                    old.insert(number(row, 0)?, text(row, 1)?);
+                    old.insert(number(row, 0)?, (number(row, 1)?, text(row, 2)?));
                     Ok(true)
                 })?;
                 let mut ids: Vec<i64> = old.keys().copied().collect();
                 ids.sort_unstable();
-                let mut changed: Vec<[Param; 2]> = Vec::new();
+                let mut changed: Vec<[Param; 3]> = Vec::new();
                 session.bodies(&ids, &mut |id, body, _| {
-                    if let Ok(parsed) = bareboat_wire::json::parse(body) {
-                        let fields = extracted(&parsed.value, paths);
-                        if old.get(&id) != Some(&fields) {
-                            changed.push([fields.into(), id.into()]);
-                        }
+                    let (Ok(parsed), Some((rev, old))) =
+                        (bareboat_wire::json::parse(body), old.get(&id))
+                    else {
+                        return Ok(());
+                    };
+                    let fields = extracted(&parsed.value, paths);
+                    if *old != fields {
+                        changed.push([fields.into(), id.into(), (*rev).into()]);
                     }
                     Ok(())
                 })?;

@@ -37,8 +37,26 @@ fn after_a_promotion_versions_from_before_are_expired() {
     let mut rig = Rig::new();
     rig.put(0, "a", "p1", "u1", value!({}));
     let before = rig.shelf.visible();
+    let leases = rig.shelf.lease("a", &[]).unwrap();
     rig.site.promote();
     rig.reopen(true);
+    // What the old primary had last may be lost, so every member is listed again, by whoever takes it then.
+    for (member, lease) in rig.members.iter().zip(&leases) {
+        let progress = rig.shelf.progress(*member).unwrap();
+        assert!(
+            progress
+                .iter()
+                .all(|(_, it)| it.resource_version.is_empty())
+        );
+        assert_eq!(lease.holder, "a");
+    }
+    let again = rig.shelf.lease("a", &[]).unwrap();
+    assert!(
+        again
+            .iter()
+            .zip(&leases)
+            .all(|(new, old)| new.term > old.term)
+    );
     let after = rig.shelf.visible();
     assert!(after > before + 1000, "counting goes on far above");
     let changes = |rev| rig.shelf.changes(&rig.query(), rev, 10).unwrap();

@@ -1,7 +1,7 @@
 //! Tests of conflicts, order, many writers, transactions.
 
 use super::*;
-use crate::CommitError;
+use crate::{CommitError, Whole};
 
 /// Checks that of many creators of one key one wins, and the others receive its entry.
 pub fn one_of_many_creators_wins(site: &dyn Site) {
@@ -279,6 +279,45 @@ pub fn transactions_happen_together_or_not_at_all(site: &dyn Site) {
         let revisions: Vec<_> = done.iter().map(|done| done.revision).collect();
         assert_eq!(revisions, [before + 1, before + 2, before + 3]);
         assert_eq!(resource.get("ns/a").map(|e| e.revision()), Some(before + 3));
+        store.close().await;
+    });
+}
+
+/// Checks that nothing is created in an object that is being deleted, or gone.
+pub fn parts_of_what_is_deleted_are_refused(site: &dyn Site) {
+    run(async {
+        let store = open(site);
+        let wholes = store.resource("example.com/wholes");
+        let parts = store.resource("example.com/parts");
+        let whole = || Whole {
+            resource: wholes.clone(),
+            key: "one".into(),
+        };
+        let part = |key: &str| Write::create(&parts, key, object(key, 1)).being_part_of(whole());
+        let refused = |result: Result<Committed, CommitError>| {
+            assert!(matches!(result, Err(CommitError::Ending)), "{result:?}");
+        };
+        refused(store.commit(part("ns/early")).await);
+        put(&store, &wholes, "one", 1).await;
+        store.commit(part("ns/good")).await.expect("it is there");
+        let ending = r#"{"apiVersion":"v1","kind":"Whole","metadata":{"name":"one","uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["x"]}}"#;
+        let found = wholes.get("one").expect("it is there");
+        let ending = Write::replace(&wholes, &found, ending.into());
+        // In one transaction, too.
+        let together = store
+            .commit_many(vec![ending.clone(), part("ns/same")])
+            .await;
+        let error = together.expect_err("it is being deleted").error;
+        assert!(matches!(error, CommitError::Ending), "{error}");
+        store.commit(ending).await.expect("it is replaced");
+        refused(store.commit(part("ns/late")).await);
+        assert!(matches!(
+            store.rehearse(part("ns/late")),
+            Err(CommitError::Ending)
+        ));
+        delete(&store, &wholes, "one").await;
+        refused(store.commit(part("ns/later")).await);
+        assert_eq!(parts.len(), 1);
         store.close().await;
     });
 }

@@ -17,7 +17,7 @@ use crate::layout::Layout;
 use crate::others::Dependency;
 use crate::resource::Resource;
 use crate::value::Value;
-use crate::write::{CommitError, Committed, Expect};
+use crate::write::{CommitError, Committed, Expect, Whole};
 
 /// A write that was checked before it was queued.
 pub(crate) struct Prepared {
@@ -27,6 +27,7 @@ pub(crate) struct Prepared {
     pub(crate) change: PreparedChange,
     pub(crate) actor: Option<Arc<str>>,
     pub(crate) depends_on: Vec<Dependency>,
+    pub(crate) part_of: Option<Whole>,
 }
 
 pub(crate) enum PreparedChange {
@@ -62,8 +63,18 @@ impl Prepared {
         }
     }
 
-    /// Checks whether `found` is the state that this write expects.
-    pub(crate) fn judge(&self, found: Option<&Arc<Entry>>) -> Result<(), CommitError> {
+    /// Checks whether `found` is the state that this write expects. `find` returns the entries of other objects.
+    pub(crate) fn judge(
+        &self,
+        found: Option<&Arc<Entry>>,
+        find: &dyn Fn(&Resource, &Arc<str>) -> Option<Arc<Entry>>,
+    ) -> Result<(), CommitError> {
+        if let Some(whole) = &self.part_of {
+            let entry = find(&whole.resource, &whole.key);
+            if entry.is_none_or(|entry| entry.facets().deletion_timestamp.is_some()) {
+                return Err(CommitError::Ending);
+            }
+        }
         if self.depends_on.iter().any(Dependency::is_outdated) {
             return Err(CommitError::Outdated);
         }
@@ -121,12 +132,21 @@ impl Decisions {
                 true => None,
                 false => self.overlay.get(&id).cloned(),
             };
+            let find = |resource: &Resource, key: &Arc<str>| {
+                let overlaid = self.overlay.get(&(resource.id, key.clone()));
+                overlaid.map_or_else(|| resource.get(key), Clone::clone)
+            };
             on_batch |= overlaid.is_some();
+            let whole = write.part_of.as_ref();
+            on_batch |= whole.is_some_and(|whole| {
+                let id = (whole.resource.id, whole.key.clone());
+                self.overlay.contains_key(&id)
+            });
             let found = match &overlaid {
                 Some(found) => found.clone(),
                 None => write.resource.get(&write.key),
             };
-            if let Err(error) = write.judge(found.as_ref()) {
+            if let Err(error) = write.judge(found.as_ref(), &find) {
                 self.last = last;
                 self.records.truncate(kept);
                 self.events.truncate(kept);

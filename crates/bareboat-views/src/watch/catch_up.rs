@@ -2,7 +2,8 @@
 //!
 //! Rows have only their last state, and a long replay is read in parts. An object that changes again while earlier parts are read
 //! moves to a later part, where it looks like an old one. So the objects that are newer than the client's version are remembered
-//! once they are shown: each comes first as an addition, and the deletion of one that was never shown is left out.
+//! once they are shown: each comes first as an addition. Deletions are always shown: the client's version is that of the first page
+//! of its list, and later pages may have had the object. Clients ignore deletions of objects that they do not have.
 
 use bareboat_shelf::{EventType, Narrow, Seen};
 
@@ -21,22 +22,20 @@ impl CatchUp {
         }
     }
 
-    /// Returns as what the client sees a change, or nothing if it never had the object.
-    pub(super) fn judge(&mut self, event: EventType, row: &Narrow) -> Option<EventType> {
+    /// Returns as what the client sees a change.
+    pub(super) fn judge(&mut self, event: EventType, row: &Narrow) -> EventType {
         if row.born <= self.since {
-            return Some(event);
+            return event;
         }
-        let shown = self.shown.contains(row.id);
-        match (event, shown) {
-            (EventType::Deleted, false) => None,
-            (EventType::Deleted, true) => {
+        match (event, self.shown.contains(row.id)) {
+            (EventType::Deleted, _) => {
                 self.shown.remove(row.id);
-                Some(EventType::Deleted)
+                EventType::Deleted
             }
-            (_, true) => Some(EventType::Modified),
+            (_, true) => EventType::Modified,
             (_, false) => {
                 self.shown.insert(row.id);
-                Some(EventType::Added)
+                EventType::Added
             }
         }
     }
@@ -57,15 +56,15 @@ mod tests {
         };
         let mut replay = CatchUp::new(10);
         // The client had it.
-        assert_eq!(replay.judge(Modified, &row(1, 5)), Some(Modified));
-        assert_eq!(replay.judge(Deleted, &row(1, 5)), Some(Deleted));
+        assert_eq!(replay.judge(Modified, &row(1, 5)), Modified);
+        assert_eq!(replay.judge(Deleted, &row(1, 5)), Deleted);
         // It changed while an earlier part was read, and again after it was shown.
-        assert_eq!(replay.judge(Modified, &row(2, 11)), Some(Added));
-        assert_eq!(replay.judge(Added, &row(2, 11)), Some(Modified));
-        assert_eq!(replay.judge(Deleted, &row(2, 11)), Some(Deleted));
-        // It came and went.
-        assert_eq!(replay.judge(Deleted, &row(3, 12)), None);
+        assert_eq!(replay.judge(Modified, &row(2, 11)), Added);
+        assert_eq!(replay.judge(Added, &row(2, 11)), Modified);
+        assert_eq!(replay.judge(Deleted, &row(2, 11)), Deleted);
+        // It came and went; a later page of the client's list may have had it.
+        assert_eq!(replay.judge(Deleted, &row(3, 12)), Deleted);
         // It matches again.
-        assert_eq!(replay.judge(Added, &row(2, 11)), Some(Added));
+        assert_eq!(replay.judge(Added, &row(2, 11)), Added);
     }
 }

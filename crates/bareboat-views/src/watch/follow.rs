@@ -2,7 +2,7 @@
 
 use super::Begin;
 use super::catch_up::CatchUp;
-use super::judge::Judge;
+use super::judge::{Judge, Shown};
 use crate::list::{Reading, version_of};
 use crate::stream::Pipe;
 use bareboat_api::{Map, Object, Status, Value, value};
@@ -110,11 +110,9 @@ impl Watching {
                 }
                 let event_type = match &mut replay {
                     Some(replay) => replay.judge(event_type, &event.narrow),
-                    None => Some(event_type),
+                    None => event_type,
                 };
-                if let Some(event_type) = event_type {
-                    self.show(event_type, &event).await?;
-                }
+                self.show(event_type, &event).await?;
             }
             position = found.1.next;
             let rev = position.rev;
@@ -244,19 +242,23 @@ impl Watching {
         let directory = views.shelf.directory();
         let member = directory.member_name(event.narrow.member);
         let namespace = &event.narrow.namespace;
-        if !self
+        let shown = self
             .judge
             .shows(views.members.as_ref(), member, namespace)
-            .await
-        {
-            return Ok(());
+            .await;
+        let mut item = event.item();
+        match shown {
+            Shown::Nothing => return Ok(()),
+            // What is left is what the row says.
+            Shown::Name => item.body = Bytes::new(),
+            Shown::Whole => {}
         }
         let name = match event_type {
             EventType::Added => "ADDED",
             EventType::Modified => "MODIFIED",
             EventType::Deleted => "DELETED",
         };
-        let item = self.reading.renderer.bytes(&event.item(), &directory, None);
+        let item = self.reading.renderer.bytes(&item, &directory, None);
         let version = self.reading.renderer.version(&event.narrow);
         let object = self.wrapped(&item, &version);
         let mut bytes = BytesMut::new();

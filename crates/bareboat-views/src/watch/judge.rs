@@ -5,7 +5,7 @@ use crate::rights::{Rights, read_info};
 use crate::search::Search;
 use crate::selection::is_asked_for;
 use crate::types::{Asked, Source, source};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Decides which members and namespaces a watch shows. Those that come later are judged when they are first seen.
 pub(super) struct Judge {
@@ -17,6 +17,8 @@ pub(super) struct Judge {
     pub(super) members: HashMap<String, bool>,
     /// Whether this server allows what is asked for, as far as members do not decide themselves.
     pub(super) allowed: bool,
+    /// The members that judge themselves. One that left the fleet still counts: its last objects are its own.
+    pub(super) judging: HashSet<String>,
     /// What members that judge themselves decided, by member and namespace.
     pub(super) judged: HashMap<(String, String), bool>,
     /// With `visible=true`, whether the user may read all namespaces.
@@ -24,19 +26,38 @@ pub(super) struct Judge {
     pub(super) namespaces: HashMap<String, bool>,
 }
 
+/// How much of an object a watch shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    Nothing,
+    /// Its name alone, for deletions.
+    Name,
+    Whole,
+}
+
+impl From<bool> for Shown {
+    fn from(shows: bool) -> Shown {
+        match shows {
+            true => Shown::Whole,
+            false => Shown::Nothing,
+        }
+    }
+}
+
 impl Judge {
-    /// Returns whether objects of a member and namespace are shown.
+    /// Returns how much of the objects of a member and namespace is shown.
     pub(super) async fn shows(
         &mut self,
         members: &dyn Members,
         member: &str,
         namespace: &str,
-    ) -> bool {
+    ) -> Shown {
         if let Some(single) = &self.single
             && single != member
         {
-            return false;
+            return Shown::Nothing;
         }
+        let is_new = !self.members.contains_key(member);
         let by_member = match self.members.get(member) {
             Some(known) => *known,
             None => {
@@ -46,16 +67,29 @@ impl Judge {
             }
         };
         if !by_member {
-            return false;
+            return Shown::Nothing;
         }
         let fleet = members.fleet();
-        let judges = fleet.members.get(member);
-        if judges.is_some_and(|member| self.rights.is_judge(member)) {
-            return self.shows_judged(member, namespace).await;
+        let present = fleet.members.get(member);
+        if present.is_some_and(|member| self.rights.is_judge(member)) {
+            self.judging.insert(member.to_owned());
+            return self.shows_judged(member, namespace).await.into();
         }
-        match self.search.visible {
+        if present.is_none() && self.judging.contains(member) {
+            let key = (member.to_owned(), namespace.to_owned());
+            return self.judged.get(&key).copied().unwrap_or(false).into();
+        }
+        let allowed = match self.search.visible {
             true => self.shows_namespace(namespace).await,
             false => self.allowed,
+        };
+        match allowed && present.is_none() && is_new {
+            // It left before this watch knew who decides about its objects. A client that resumed may have them.
+            true => {
+                self.members.remove(member);
+                Shown::Name
+            }
+            false => allowed.into(),
         }
     }
 

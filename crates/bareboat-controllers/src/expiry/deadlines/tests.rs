@@ -26,6 +26,7 @@ async fn put(store: &Store, name: &str, time: &str) -> Arc<Entry> {
         change: WriteOp::Put { value, shape: 0 },
         actor: None,
         depends_on: Vec::new(),
+        part_of: None,
     };
     store.commit(write).await.expect("the write succeeds");
     resource.get(name).expect("the object exists")

@@ -28,6 +28,21 @@ impl Controller {
         self.share.as_ref().is_none_or(|share| share.holds(name))
     }
 
+    /// Returns the term of the lease of a member.
+    pub(super) fn term_of(&self, name: &str) -> i64 {
+        let lease = self.share.as_ref().and_then(|share| share.lease(name));
+        lease.map_or(0, |lease| lease.term)
+    }
+
+    /// Returns whether nobody syncs a member that is to be deleted, because its rows are removed.
+    fn is_left(&self, object: &Object) -> bool {
+        let leased = self.share.as_ref().and_then(|it| it.lease(object.name()));
+        object.deletion_timestamp().is_some()
+            && shards::is_own(object, &self.common.settings.sharding_name)
+            && leased.is_none()
+            && (self.common.shelf.directory().member(object.name())).is_none()
+    }
+
     /// Shows a member that another server syncs.
     pub(super) async fn look_on(
         &mut self,
@@ -37,6 +52,10 @@ impl Controller {
         if let Some(follower) = self.followers.remove(name) {
             drop(follower.desired);
             let _ = follower.task.await;
+        }
+        if let Some(object) = object.as_ref().filter(|object| self.is_left(object)) {
+            // The server that removed the rows did not come to remove the finalizer.
+            self.release(object).await?;
         }
         let own = &self.common.settings.sharding_name;
         let stays =
@@ -48,12 +67,7 @@ impl Controller {
         };
         if self.common.shelf.directory().member(name).is_none() {
             // It is new: from now on servers can take it.
-            let owned = name.to_owned();
-            let added = self
-                .common
-                .writer
-                .call(move |shelf, _| shelf.add_member(&owned, ""));
-            added.await.map_err(Status::internal)?;
+            self.add_member(name).await?;
             self.renew().await;
             if self.holds(name) {
                 self.due.insert(name.to_owned());

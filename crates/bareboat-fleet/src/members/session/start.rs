@@ -7,6 +7,8 @@ use crate::sync::{Redaction, Report, TypeSync};
 use crate::types::{Chosen, DEFINITIONS, NAMESPACES, TypeKey, Wanted};
 use bareboat_api::Value;
 use bareboat_shelf::{KindId, KindInfo, Path, Progress};
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -139,7 +141,7 @@ impl Session {
         });
         fields.extend(own.map(|(_, path)| path.clone()));
         fields.extend(selectable(chosen));
-        let noted = self.common.writer.call(move |shelf, now| {
+        let noted = self.common.writer.aside(move |shelf, now| {
             let kind = shelf.add_kind(&info)?;
             shelf.declare(kind, &fields, now)?;
             Ok(kind)
@@ -188,7 +190,10 @@ fn mark(
     }
     if let Some(names) = namespaces.filter(|_| chosen.resource.namespaced) {
         mark.push('#');
-        mark.push_str(&names.join(","));
+        let digest = Sha256::digest(names.join(","));
+        for byte in digest.iter().take(16) {
+            let _ = write!(mark, "{byte:02x}");
+        }
     }
     mark
 }

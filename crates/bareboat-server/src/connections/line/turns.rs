@@ -4,8 +4,8 @@ use super::Line;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-/// Bytes that the socket takes in one poll on a worker. For more, the connection moves to the threads for large work.
-/// Bytes of requests do not count: if bodies were read faster than they are decoded, they would take more memory.
+/// Bytes of answers that the socket takes in one poll on a worker. For more, the connection moves to the threads for large
+/// work. Bytes of requests do not move it: if bodies were read faster than they are decoded, they would take more memory.
 const ON_WORKER: usize = 64 << 10;
 /// Bytes of requests that the socket reads in one poll. Then it is another connection's turn: decryption of the large bodies
 /// of one client would otherwise delay the small requests of others.

@@ -40,6 +40,8 @@ pub(super) fn of(
     .into_custom();
     kind.strategy = Arc::new(ObjectStrategy);
     kind.terminating = definition.terminating;
+    let name = format!("{}.{}", kind.names.plural, kind.group);
+    kind.definition = Some(Str::from(name));
     if definition.terminating {
         kind.verbs = verbs(true);
     }

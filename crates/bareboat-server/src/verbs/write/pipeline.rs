@@ -1,6 +1,7 @@
 //! Prepares a decoded object for storing: admission, preparation, validation.
 
 use super::metadata::{self, Found};
+use super::store::ENDING;
 use crate::admission::{self, Ground, OptionsOf, Scaled};
 use crate::diagnostics::Stage;
 use crate::metrics::Step;
@@ -127,9 +128,8 @@ impl<'a> Pipeline<'a> {
         self.clear(&mut object)?;
         let kind = &self.call.served.kind;
         if kind.terminating {
-            let why = "create not allowed while custom resource definition is terminating";
             let name = object.name();
-            return Err(Status::forbidden(kind.group_resource(), name, why));
+            return Err(Status::forbidden(kind.group_resource(), name, ENDING));
         }
         self.admit(Operation::Create, Some(&mut object), None)
             .await?;

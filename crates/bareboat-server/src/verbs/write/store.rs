@@ -6,6 +6,10 @@ use bareboat_api::{Object, Status};
 use bareboat_storage::CommitError;
 use bytes::Bytes;
 
+/// Why nothing is created of a kind whose definition is being deleted.
+pub(super) const ENDING: &str =
+    "create not allowed while custom resource definition is terminating";
+
 /// Drops the managed fields of an object that is too large to store with them; returns whether it did.
 ///
 /// They can be large, and storing an object without them is better than refusing it. An apply keeps them: without them
@@ -42,6 +46,7 @@ pub(crate) fn commit_error(call: &KindRequest, name: &str, error: CommitError) -
             name,
             "another server changed what this write depends on; try again",
         ),
+        CommitError::Ending => Status::forbidden(what, name, ENDING),
         CommitError::TooLarge { max, .. } => Status::too_large(*max),
         CommitError::TooMany { .. } => Status::new(413, "RequestEntityTooLarge", error.to_string()),
         CommitError::Full => {

@@ -7,6 +7,9 @@ use crate::shelf::{Moves, share_out};
 use bareboat_shelf::Lease;
 use mysql_async::{Error, Params, Row, Value};
 
+/// The most bytes of notes in one statement.
+const MOST_BYTES: usize = 4 << 20;
+
 /// Renews the presence of a server and what it says about its members, then gives it its share of all members.
 pub(super) async fn lease(
     link: &mut Connection,
@@ -50,7 +53,7 @@ fn lease_of(row: &Row) -> Lease {
 async fn note(link: &mut Connection, hub: &str, notes: &[(i64, String)]) -> Result<(), Error> {
     let mut rest = notes;
     while !rest.is_empty() {
-        let (now, later) = rest.split_at(part(rest.len()));
+        let (now, later) = rest.split_at(together(rest));
         let cases = vec!["WHEN ? THEN ?"; now.len()].join(" ");
         let sql = format!(
             "UPDATE member SET note = CASE id {cases} END WHERE holder = ? AND id IN ({})",
@@ -67,6 +70,21 @@ async fn note(link: &mut Connection, hub: &str, notes: &[(i64, String)]) -> Resu
         rest = later;
     }
     Ok(())
+}
+
+/// Returns how many notes one statement writes.
+fn together(notes: &[(i64, String)]) -> usize {
+    let mut count = part(notes.len());
+    while count > 1
+        && notes[..count]
+            .iter()
+            .map(|(_, note)| note.len())
+            .sum::<usize>()
+            > MOST_BYTES
+    {
+        count = part(count - 1);
+    }
+    count
 }
 
 /// Sets the holder of members.

@@ -115,7 +115,12 @@ pub(super) fn lock_name(purpose: &str, database: &str) -> String {
 /// Creates missing tables. A lock lets only one program do this at a time.
 pub(super) async fn prepare(link: &mut Connection, database: &str) -> Result<(), SqlError> {
     let name = lock_name("shelf", database);
-    link.first("SELECT GET_LOCK(?, 20)", (&name,)).await?;
+    let locked = link.first("SELECT GET_LOCK(?, 20)", (&name,)).await?;
+    if locked.is_none_or(|row| number(&row, 0) != 1) {
+        return Err(SqlError::Unsafe(
+            "another program has been creating the tables of the shelf for 20 seconds".into(),
+        ));
+    }
     let prepared = prepare_alone(link).await;
     link.first("SELECT RELEASE_LOCK(?)", (&name,)).await?;
     prepared
@@ -159,16 +164,36 @@ pub(super) async fn note_server(link: &mut Connection) -> Result<(), SqlError> {
     if known == now {
         return Ok(());
     }
-    let jump = match known.is_empty() {
-        true => "UPDATE state SET server = ? WHERE server = ?",
-        // Assignments are made from left to right.
-        false => {
-            "UPDATE state SET server = ?, last = last + 1048576, floor = last WHERE server = ?"
-        }
+    if known.is_empty() {
+        let first = "UPDATE state SET server = ? WHERE server = ?";
+        link.first(first, (now, &known)).await?;
+        return Ok(());
+    }
+    link.run("START TRANSACTION").await?;
+    let jumped = jump(link, &now, &known).await;
+    match jumped {
+        Ok(_) => link.run("COMMIT").await?,
+        Err(_) => link.run("ROLLBACK").await?,
     };
-    link.first(jump, (now, &known)).await?;
-    if !known.is_empty() {
-        tracing::warn!("another server is the primary: watches of the fleet begin anew");
+    if jumped? {
+        tracing::warn!(
+            "another server is the primary: the fleet is synced anew, and its watches begin anew"
+        );
     }
     Ok(())
+}
+
+/// Goes on far above all versions that the old primary gave. What a standby lacks of the rows is not known, so all types are listed
+/// again: no progress is kept, and no server holds a member.
+async fn jump(link: &mut Connection, now: &str, known: &str) -> Result<bool, SqlError> {
+    // Assignments are made from left to right.
+    let state = "UPDATE state SET server = ?, last = last + 1048576, floor = last, names = names + 1048576 WHERE server = ?";
+    link.first(state, (now, known)).await?;
+    if link.changed() == 0 {
+        return Ok(false);
+    }
+    link.run("UPDATE progress SET rv = ''").await?;
+    link.run("UPDATE member SET holder = '', term = term + 1")
+        .await?;
+    Ok(true)
 }

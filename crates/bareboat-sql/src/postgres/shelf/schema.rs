@@ -73,6 +73,15 @@ pub(super) async fn prepare(client: &mut Client, schema: &str) -> Result<(), Sql
     }
 }
 
+/// Goes on far above all versions that the old primary gave. What a standby lacks of the rows is not known, so all types are listed
+/// again: no progress is kept, and no server holds a member.
+const JUMP: &str =
+    "WITH moved AS (UPDATE state SET timeline = $1, last = last + 1048576, floor = last + 1048576,
+        names = names + 1048576 WHERE timeline = $2 RETURNING one),
+    listed AS (UPDATE progress SET rv = '' WHERE EXISTS (SELECT FROM moved)),
+    freed AS (UPDATE member SET holder = '', term = term + 1 WHERE EXISTS (SELECT FROM moved))
+    SELECT one FROM moved";
+
 /// Notes which history of the server this is. A standby that was promoted may lack the last versions, so counting goes on far above
 /// them, and watches from before are expired.
 pub(super) async fn note_timeline(client: &Client) -> Result<(), SqlError> {
@@ -88,15 +97,13 @@ pub(super) async fn note_timeline(client: &Client) -> Result<(), SqlError> {
     if now == known {
         return Ok(());
     }
-    let jump = match known.is_empty() {
-        true => "UPDATE state SET timeline = $1 WHERE timeline = $2",
-        false => {
-            "UPDATE state SET timeline = $1, last = last + 1048576, floor = last + 1048576 WHERE timeline = $2"
-        }
-    };
-    let moved = client.execute(jump, &[&now, &known]).await?;
-    if moved > 0 && !known.is_empty() {
-        tracing::warn!("a standby was promoted: watches of the fleet begin anew");
+    if known.is_empty() {
+        let first = "UPDATE state SET timeline = $1 WHERE timeline = $2";
+        client.execute(first, &[&now, &known]).await?;
+    } else if !client.query(JUMP, &[&now, &known]).await?.is_empty() {
+        tracing::warn!(
+            "a standby was promoted: the fleet is synced anew, and its watches begin anew"
+        );
     }
     Ok(())
 }
