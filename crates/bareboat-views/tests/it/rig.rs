@@ -220,6 +220,13 @@ impl Rig {
         *self.data.fleet.lock() = Arc::new(fleet);
     }
 
+    /// Takes a member out of the fleet. Its rows stay.
+    pub(crate) fn leave(&self, member: &str) {
+        let mut fleet = Fleet::clone(&self.data.fleet.lock());
+        fleet.members.remove(member);
+        *self.data.fleet.lock() = Arc::new(fleet);
+    }
+
     fn kind(&self, one: &SyncedType) -> KindId {
         let info = KindInfo {
             group: one.group.clone(),

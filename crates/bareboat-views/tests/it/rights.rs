@@ -437,6 +437,34 @@ async fn what_is_visible_is_the_union_over_members() {
 }
 
 #[tokio::test]
+async fn a_member_that_decided_does_so_after_it_has_left() {
+    let rig = with_judges().await;
+    grant(&rig, "ida", "", members(&[])).await;
+    grant(&rig, "ida", "", read(&["pods"])).await;
+    allow(&rig, &["c3 ida list pods", "c3 ida watch pods"]);
+    let pods = format!("{P}/api/v1/pods?watch=true");
+    let mut events = rig.watch_as(user("ida"), &pods, &[]).await;
+    let mut state = events.take(3).await;
+    state.sort();
+    assert_eq!(state, ["ADDED c1/a/x", "ADDED c1/b/y", "ADDED c3/a/x"]);
+    rig.put("c3", pod("a", "new", "Running"));
+    assert_eq!(events.take(1).await, ["ADDED c3/a/new"]);
+    // Both leave, as the controller does it: first the member, then its rows.
+    for name in ["c2", "c3"] {
+        rig.leave(name);
+        let number = rig.number(name);
+        rig.shelf.remove_member(number, 1).expect("rows go");
+    }
+    rig.put("c1", pod("b", "last", "Running"));
+    let mut left = events.take(3).await;
+    left.sort();
+    assert_eq!(
+        left,
+        ["ADDED c1/b/last", "DELETED c3/a/new", "DELETED c3/a/x"]
+    );
+}
+
+#[tokio::test]
 async fn a_member_that_decides_and_does_not_answer_shows_nothing() {
     let rig = with_judges().await;
     let mut away = crate::rig::member("away");
