@@ -43,6 +43,8 @@ const RENEW_WITHIN: Duration = Duration::from_secs(10);
 const PERIOD: Duration = Duration::from_secs(2);
 /// How long a server that ends waits until it has released the Lease.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
+/// The time between two tries to release it.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// Whether the controllers of this server work.
 #[derive(Clone, Debug)]
@@ -309,18 +311,31 @@ impl State {
             self.leadership.leads()
         };
         self.leadership.set(false);
-        let Some((_, lease)) = self
-            .found()
-            .filter(|(_, lease)| led && holder(lease) == self.holder)
-        else {
+        if !led {
             return;
-        };
-        let released = self.write(Some(&lease), "", Duration::from_secs(1));
-        match tokio::time::timeout(RELEASE_WITHIN, released).await {
-            Ok(Ok(_)) => {}
-            // Another server takes it when it is no longer valid.
+        }
+        // If this fails, another server takes it when it is no longer valid.
+        match tokio::time::timeout(RELEASE_WITHIN, self.give_back()).await {
+            Ok(Ok(())) => {}
             Ok(Err(status)) => tracing::debug!(%status, "cannot release the Lease of the leader"),
             Err(_) => tracing::debug!("cannot release the Lease of the leader in time"),
+        }
+    }
+
+    /// Writes that nobody holds the Lease, for as long as this server holds it.
+    async fn give_back(&self) -> Result<(), Status> {
+        loop {
+            let held = self
+                .found()
+                .filter(|(_, lease)| holder(lease) == self.holder);
+            let Some((_, lease)) = held else {
+                return Ok(());
+            };
+            match self.write(Some(&lease), "", Duration::from_secs(1)).await {
+                // A renewal that was under way came first.
+                Err(status) if status.code == 409 => tokio::time::sleep(AGAIN).await,
+                written => return written.map(drop),
+            }
         }
     }
 }

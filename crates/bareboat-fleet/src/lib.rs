@@ -171,6 +171,10 @@ impl Fleet {
         let Some(connect) = parts.connect.lock().take() else {
             return;
         };
+        // A list must not lack members that this server only has not looked at yet.
+        if parts.hub.is_some() || *leads.borrow() {
+            parts.part.begin();
+        }
         let client = Client::new(server.clone()).named("bareboat-fleet");
         let (writer, writing) = Writer::new(
             parts.shelf.clone(),
@@ -212,7 +216,6 @@ impl Fleet {
             parts.hub.as_deref().map(Share::new),
         );
         if parts.hub.is_some() {
-            parts.part.begin();
             tasks.spawn(news(parts.shelf.clone()));
         }
         tasks.spawn(prepare(

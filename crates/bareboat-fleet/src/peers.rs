@@ -42,7 +42,7 @@ pub struct Peers {
 #[derive(Default)]
 pub(crate) struct Part {
     among: RwLock<Option<Arc<Among>>>,
-    /// Whether this server has not looked at its members yet, which others sync as well.
+    /// Whether this server has started and not looked at its members yet.
     begins: AtomicBool,
 }
 

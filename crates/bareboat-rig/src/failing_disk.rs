@@ -86,7 +86,11 @@ impl FailingDisk {
             assert!(Instant::now() < deadline, "a program still uses the disk");
             std::thread::sleep(Duration::from_millis(50));
         }
-        assert!(attach(&self.image, &self.folder), "it cannot be mounted");
+        // The device of the last mount may not be free yet.
+        while !attach(&self.image, &self.folder) {
+            assert!(Instant::now() < deadline, "it cannot be mounted");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 

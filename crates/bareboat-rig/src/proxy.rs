@@ -47,6 +47,8 @@ struct State {
     /// Whether notifications of PostgreSQL are dropped.
     deaf: bool,
     open: Vec<TcpStream>,
+    /// How often all connections were cut.
+    cuts: u64,
 }
 
 /// A proxy in front of one server on this machine.
@@ -84,10 +86,10 @@ impl Proxy {
         let shared = state.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                if shared.lock().down {
-                    continue;
-                }
-                let server = shared.lock().server;
+                let (server, cuts) = match &*shared.lock() {
+                    state if state.down => continue,
+                    state => (state.server, state.cuts),
+                };
                 let Ok(upstream) = TcpStream::connect(("127.0.0.1", server)) else {
                     continue;
                 };
@@ -95,7 +97,14 @@ impl Proxy {
                     let _ = stream.set_nodelay(true);
                 }
                 let both = |from: &TcpStream| from.try_clone().unwrap();
-                shared.lock().open.extend([both(&client), both(&upstream)]);
+                {
+                    let mut state = shared.lock();
+                    // All connections may have been cut since this one was accepted, and it must not outlive them.
+                    if state.cuts != cuts {
+                        continue;
+                    }
+                    state.open.extend([both(&client), both(&upstream)]);
+                }
                 let (to_server, to_client) = ((both(&client), both(&upstream)), (upstream, client));
                 let state = shared.clone();
                 std::thread::spawn(move || pass(to_server.0, to_server.1, &state, true));
@@ -133,7 +142,9 @@ impl Proxy {
 
     /// Cuts all connections. New ones are accepted.
     pub fn drop_all(&self) {
-        for stream in self.state.lock().open.drain(..) {
+        let mut state = self.state.lock();
+        state.cuts += 1;
+        for stream in state.open.drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

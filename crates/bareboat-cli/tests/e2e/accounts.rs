@@ -235,6 +235,7 @@ fn a_pod_is_configured_by_its_mounted_token() {
     kubectl.says(volume, &["token"]);
     let line = "create token robot --bound-object-kind=Pod --bound-object-name=web";
     std::fs::write(mounted.join("token"), kubectl.gives(line).trim()).unwrap();
+    kubectl.until("get configmaps -o name", "kube-root-ca.crt");
     let ca = kubectl.gives("get configmap kube-root-ca.crt -o 'jsonpath={.data.ca\\.crt}'");
     std::fs::write(mounted.join("ca.crt"), ca).unwrap();
     std::fs::write(mounted.join("namespace"), "default").unwrap();

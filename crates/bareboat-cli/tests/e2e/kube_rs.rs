@@ -5,7 +5,7 @@ use crate::process::PATIENCE;
 use crate::server::Home;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams, WatchParams};
 use kube::runtime::reflector::{self, ObjectRef};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt as _, watcher::watcher};
@@ -174,7 +174,9 @@ async fn a_graceful_stop_ends_watches_without_an_error() {
     let maps: Api<ConfigMap> = Api::namespaced(home.client().await, "default");
     let version = maps.list(&ListParams::default()).await.unwrap();
     let version = version.metadata.resource_version.unwrap();
-    let stream = maps.watch(&Default::default(), &version).await.unwrap();
+    // A controller may write another object at any time after the start.
+    let seen = WatchParams::default().fields("metadata.name=seen");
+    let stream = maps.watch(&seen, &version).await.unwrap();
     let watching = tokio::spawn(stream.try_collect::<Vec<_>>());
     maps.create(&PostParams::default(), &config_map("seen"))
         .await

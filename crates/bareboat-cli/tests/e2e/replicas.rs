@@ -76,7 +76,7 @@ async fn share(url: &str, restart: &dyn Fn()) {
     let watching = maps[2].clone();
     let watched = tokio::spawn(async move {
         let mut names = Vec::new();
-        let params = WatchParams::default().timeout(60);
+        let params = WatchParams::default().timeout(290);
         let mut events = Box::pin(watching.watch(&params, &version).await.unwrap());
         while let Some(event) = events.try_next().await.unwrap() {
             if let WatchEvent::Added(map) = event
@@ -162,7 +162,7 @@ async fn two_servers_share_a_mariadb() {
     let version = start.metadata.resource_version.unwrap();
     let watching = maps[0].clone();
     let watched = tokio::spawn(async move {
-        let params = WatchParams::default().timeout(120);
+        let params = WatchParams::default().timeout(290);
         let mut events = Box::pin(watching.watch(&params, &version).await.unwrap());
         let mut names = Vec::new();
         while let Some(event) = events.try_next().await.unwrap() {

@@ -6,8 +6,11 @@ use crate::server::{Home, Running, bareboat};
 use bareboat_rig::link::Link;
 use bareboat_rig::proxy::Proxy;
 use bareboat_rig::wall_clock::WallClock;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::Api;
 use std::process::Command;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// A server and what belongs to it.
 pub(crate) struct Replica {
@@ -78,11 +81,18 @@ impl Fleet {
         fleet.begin(url, port)
     }
 
-    /// Returns a client of each server.
+    /// Returns a client of each server, when controllers have done their work in the namespace `default`.
     pub(crate) async fn clients(&self) -> Vec<kube::Client> {
         let mut clients = Vec::new();
         for replica in &self.replicas {
             clients.push(replica.home.client().await);
+        }
+        // Servers are ready before their controllers lead. What those write late must not be among the events of a test.
+        let maps: Api<ConfigMap> = Api::namespaced(clients[0].clone(), "default");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !matches!(maps.get_opt("kube-root-ca.crt").await, Ok(Some(_))) {
+            assert!(Instant::now() < deadline, "no controller works");
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         clients
     }

@@ -46,7 +46,8 @@ impl Work {
         let spaces = Api::all(servers[0].clone());
         spaces.create(&PostParams::default(), &space).await.unwrap();
         let maps: Api<ConfigMap> = Api::namespaced(servers[0].clone(), NAMESPACE);
-        // A controller writes one object into every namespace.
+        // A controller writes one object into every namespace, also into this new one.
+        let deadline = Instant::now() + Duration::from_secs(60);
         while maps
             .list(&ListParams::default())
             .await
@@ -54,6 +55,7 @@ impl Work {
             .items
             .is_empty()
         {
+            assert!(Instant::now() < deadline, "no controller works");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let list = maps.list(&ListParams::default()).await.unwrap();

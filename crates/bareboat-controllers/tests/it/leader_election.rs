@@ -1,11 +1,14 @@
 //! Servers that share a store: the controllers of one of them work, and another one takes over.
 
 use crate::fixture::{Fixture, builder, config, ghost};
-use bareboat_api::{Object, Value};
+use bareboat_api::admission::{Lookup, Mutator, Review};
+use bareboat_api::kind::BoxFuture;
+use bareboat_api::{Object, Status, Value};
 use bareboat_builtin::admission::NamespaceLifecycle;
-use bareboat_controllers::Options;
+use bareboat_controllers::{Client, Options};
 use bareboat_storage::{MemoryBackend, Store, StoreOptions};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 const LEASE: &str =
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bareboat-controllers";
@@ -81,6 +84,71 @@ async fn a_leader_whose_lease_is_taken_away_waits() {
     first.until_it(LEASE, |lease| leads(lease, "first")).await;
     collects(&first, "a").await;
     assert_eq!(transitions(&first).await, 1);
+}
+
+/// Renews the Lease just before it is released, as a renewal does that is under way when a server stops.
+#[derive(Clone, Default)]
+struct Late {
+    client: Arc<OnceLock<Client>>,
+    renewals: Arc<AtomicUsize>,
+}
+
+impl Mutator for Late {
+    fn name(&self) -> &'static str {
+        "Late"
+    }
+
+    fn admit<'a>(
+        &'a self,
+        review: &'a mut Review<'_>,
+        _: &'a dyn Lookup,
+    ) -> BoxFuture<'a, Result<(), Status>> {
+        let holder = review.object.as_ref().and_then(|object| {
+            let holder = object.at(&["spec", "holderIdentity"])?;
+            holder.as_str().map(str::to_owned)
+        });
+        Box::pin(async move {
+            let client = match holder.as_deref() {
+                Some("") => self.client.get(),
+                _ => None,
+            };
+            if let Some(client) = client
+                && self.renewals.fetch_add(1, Ordering::Relaxed) < 2
+            {
+                let patch = bareboat_api::value!({"metadata": {"labels": {
+                    "renewed": (self.renewals.load(Ordering::Relaxed).to_string()),
+                }}});
+                client.merge(LEASE, &patch).await?;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_released_although_a_renewal_was_under_way() {
+    let log = MemoryBackend::new().shared();
+    let store = Store::open(Arc::new(log.clone()), StoreOptions::default()).unwrap();
+    let late = Late::default();
+    let server = builder(|_| {}).storage(store).mutator(late.clone());
+    let options = Options {
+        hostname: Some("first".to_owned()),
+        ..Options::default()
+    };
+    let first = Fixture::over(server.build().unwrap(), options).await;
+    first.until_it(LEASE, |lease| leads(lease, "first")).await;
+    let client = first.client.clone();
+    assert!(late.client.set(client.clone()).is_ok());
+    first.stop().await;
+    let lease = client.request(http::Method::GET, LEASE, "application/json", None);
+    let lease = lease.await.unwrap();
+    let holder = lease.at(&["spec", "holderIdentity"]);
+    assert_eq!(holder.and_then(Value::as_str), Some(""));
+    assert_eq!(
+        late.renewals.load(Ordering::Relaxed),
+        3,
+        "two came in between"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

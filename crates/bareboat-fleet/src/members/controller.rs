@@ -101,6 +101,8 @@ impl Controller {
         if leading {
             self.begin(&leads).await;
         }
+        // Also a server that no longer leads must not ask clients to wait for ever.
+        self.part.begun();
         let mut renewals = tokio::time::interval(RENEW);
         renewals.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -164,8 +166,12 @@ impl Controller {
         }
         self.renew().await;
         self.reset().await;
+        // Views do not show members that leave. Their rows may be many, and clients do not wait until they are removed.
+        let leaving = self.leaving();
+        self.due.retain(|name| !leaving.contains(name));
         self.work().await;
         self.part.begun();
+        self.due.extend(leaving);
         if let Some(term) = self.term {
             self.part.settle(term, &self.table);
         }
@@ -182,6 +188,17 @@ impl Controller {
         self.due
             .extend(directory.members().map(|(name, _)| name.to_owned()));
         self.due.extend(self.followers.keys().cloned());
+    }
+
+    /// Returns the members to look at that have no object, or one that is being deleted.
+    fn leaving(&self) -> BTreeSet<String> {
+        let clusters = self.store.resource(CLUSTER_STORE);
+        let stays = |name: &String| {
+            let object = clusters.get(name).and_then(|entry| read(&entry));
+            object.is_some_and(|object| object.deletion_timestamp().is_none())
+        };
+        let due = self.due.iter();
+        due.filter(|name| !stays(name)).cloned().collect()
     }
 
     /// Ends all sessions: another server leads.

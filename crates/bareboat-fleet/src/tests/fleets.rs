@@ -26,6 +26,7 @@ async fn twenty_ghosts_are_synced_while_others_misbehave() {
         let name = format!("g{number}");
         hub.ready(&name).await;
         hub.has_rows(&name, "pods", 1000).await;
+        hub.in_sync(&name).await;
     }
     for ghost in &ghosts {
         assert_eq!(ghost.state.lock().lists, 1);
@@ -50,11 +51,7 @@ async fn events_and_restarts_do_not_list_again() {
     hub.join("g", &ghost).await;
     hub.ready("g").await;
     hub.has_rows("g", "pods", 100).await;
-    let syncing = || async {
-        let fleet = hub.fleet.fleet();
-        fleet.members.get("g").is_some_and(|member| member.in_sync)
-    };
-    hub.until("all types are synced", syncing).await;
+    hub.in_sync("g").await;
     ghost.send("ADDED", 200, 1_000_001);
     ghost.send("DELETED", 5, 1_000_002);
     ghost.send("ADDED", 201, 1_000_003);
@@ -85,6 +82,7 @@ async fn nothing_is_withdrawn_because_discovery_fails() {
     let ghost = Ghost::new(10);
     hub.join("g", &ghost).await;
     hub.ready("g").await;
+    hub.in_sync("g").await;
     let types = || hub.fleet.fleet().members["g"].types.len();
     assert_eq!(types(), 3);
     // Discovery fails, says nothing, or says that it is not complete. It is asked every 400 ms here.
@@ -160,6 +158,7 @@ async fn another_cluster_under_the_same_name_is_listed_again() {
     hub.join("g", &ghost).await;
     hub.ready("g").await;
     hub.has_rows("g", "pods", 10).await;
+    hub.in_sync("g").await;
     ghost.set(Mood::Down);
     hub.until("it is not reachable", || async {
         hub.condition("g", "ClusterHealthy").await.1 == "NotReachable"
@@ -182,6 +181,7 @@ async fn a_server_that_does_not_lead_has_no_members() {
     let ghost = Ghost::new(10);
     hub.join("g", &ghost).await;
     hub.ready("g").await;
+    hub.in_sync("g").await;
     hub.leads.send_replace(false);
     hub.until("it has no members", || async {
         hub.fleet.fleet().members.is_empty()
@@ -197,14 +197,7 @@ async fn a_server_that_does_not_lead_has_no_members() {
         hub.connections.load(Ordering::Relaxed) > connected
     })
     .await;
-    hub.until("it is in sync", || async {
-        hub.fleet
-            .fleet()
-            .members
-            .get("g")
-            .is_some_and(|member| member.in_sync)
-    })
-    .await;
+    hub.in_sync("g").await;
     assert_eq!(ghost.state.lock().lists, 1, "the watch was resumed");
     assert!(hub.parts().table.get("g").is_some());
     hub.fleet.stop().await;
@@ -217,6 +210,7 @@ async fn a_member_of_another_shard_keeps_its_rows_and_its_profile() {
     hub.join("g", &ghost).await;
     hub.ready("g").await;
     hub.has_rows("g", "pods", 10).await;
+    hub.in_sync("g").await;
     let profile =
         "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/clusterpedia-system/clusterprofiles/g";
     let published = || async {
@@ -252,11 +246,7 @@ async fn a_member_of_another_shard_keeps_its_rows_and_its_profile() {
     // It comes back, and the watch goes on where it ended.
     shard("here").await;
     hub.has_rows("g", "pods", 10).await;
-    hub.until("it is in sync", || async {
-        let fleet = hub.fleet.fleet();
-        fleet.members.get("g").is_some_and(|member| member.in_sync)
-    })
-    .await;
+    hub.in_sync("g").await;
     assert_eq!(ghost.state.lock().lists, 1);
     // Another server removes the member: this one does not release it.
     shard("there").await;
@@ -281,6 +271,7 @@ async fn a_server_that_stops_says_so() {
     let ghost = Ghost::new(10);
     hub.join("g", &ghost).await;
     hub.ready("g").await;
+    hub.in_sync("g").await;
     hub.fleet.stop().await;
     let condition = hub.condition("g", "SynchroRunning").await;
     assert_eq!(condition, ("False".to_owned(), "Shutdown".to_owned()));

@@ -12,6 +12,7 @@ use bareboat_api::{Status, Value, value};
 use bareboat_controllers::Client;
 use bareboat_server::Server;
 use bareboat_shelf::{Engine, KindId, MemberId, Shelf};
+use bareboat_views::{Members as _, Place};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use parking_lot::Mutex;
@@ -241,6 +242,26 @@ impl Hub {
         let what = format!("{name} is ready");
         self.until(&what, || async {
             self.condition(name, "Ready").await.0 == "True"
+        })
+        .await;
+    }
+
+    /// Waits until all types of a member are synced. A member is ready before that.
+    pub(super) async fn in_sync(&self, name: &str) {
+        let what = format!("{name} is in sync");
+        self.until(&what, || async {
+            let fleet = self.fleet.fleet();
+            // Before discovery there is no type that could be behind.
+            let member = fleet.members.get(name);
+            member.is_some_and(|it| it.in_sync && !it.types.is_empty())
+        })
+        .await;
+    }
+
+    /// Waits until the hub has looked at its members.
+    pub(super) async fn begun(&self) {
+        self.until("the hub has looked at its members", || async {
+            matches!(self.fleet.place(), Place::Here)
         })
         .await;
     }

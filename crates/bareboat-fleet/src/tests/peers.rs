@@ -7,7 +7,7 @@ use crate::peers::{Part, Peers};
 use bareboat_api::value;
 use bareboat_controllers::{LEADER_LEASE, LEASES};
 use bareboat_storage::{Expect, MemoryBackend, Store, StoreOptions, Write};
-use bareboat_views::Place;
+use bareboat_views::{Members as _, Place};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -112,4 +112,42 @@ async fn a_new_leader_counts_apart_and_answers_when_its_members_are_known() {
     assert_eq!(hub.rows("c1", "", "pods"), 20);
     let table = &hub.parts().table;
     assert!(table.get("c1").is_some_and(|state| state.is_settled()));
+}
+
+#[tokio::test]
+async fn a_hub_that_starts_answers_for_all_its_members_or_for_none() {
+    let mut hub = Hub::start().await;
+    let names = ["c1", "c2", "c3", "c4"];
+    for name in names {
+        hub.join(name, &Ghost::new(3)).await;
+    }
+    for name in names {
+        hub.in_sync(name).await;
+    }
+    for _ in 0..3 {
+        hub = hub.crash().await;
+        // On one thread, nothing has looked at the members yet.
+        assert!(said(&hub.parts().part).contains("just started"));
+        hub.until("it answers", || async {
+            let answers = said(&hub.parts().part) == "here";
+            let known = hub.fleet.fleet().members.len();
+            assert!(!answers || known == names.len(), "{known} members");
+            answers
+        })
+        .await;
+    }
+    hub.fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_hub_that_lost_the_lease_before_it_began_does_not_ask_clients_to_wait() {
+    let hub = Hub::start_among(11).await;
+    // On one thread, its controller has not begun.
+    assert!(said(&hub.parts().part).contains("just started"));
+    hub.leads.send_replace(false);
+    hub.until("it looks for the leader", || async {
+        said(&hub.parts().part).contains("no server leads")
+    })
+    .await;
+    hub.fleet.stop().await;
 }

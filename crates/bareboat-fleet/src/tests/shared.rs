@@ -64,6 +64,9 @@ async fn members_are_taken_over_without_a_list_in_mariadb() {
 async fn shared_out_and_taken_over(open: Open<'_>) {
     let first = Hub::start_on(open()).await;
     let second = first.beside(open()).await;
+    // One that begins late would take its share from the other one while that lists.
+    first.begun().await;
+    second.begun().await;
     let ghosts = [30, 31, 32, 33].map(Ghost::new);
     let names = ["c1", "c2", "c3", "c4"];
     for (name, ghost) in names.iter().zip(&ghosts) {
@@ -127,7 +130,7 @@ async fn shared_out_and_taken_over(open: Open<'_>) {
     let taken = || async { first.members().0.len() == 4 };
     first.until("the other hub takes over", taken).await;
     let took = begun.elapsed();
-    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
     let alive = || async {
         first
             .fleet

@@ -5,8 +5,9 @@ use crate::rig::{Rig, change_to, kind, progress};
 use crate::site::Site;
 use bareboat_api::{labels::Selector, value};
 use bareboat_shelf::{
-    Batch, Column, Comparison, Literal, Predicate, Query, Settings, SortColumn, Term,
+    Batch, Bounds, Column, Comparison, Literal, Predicate, Query, Settings, SortColumn, Term,
 };
+use std::time::Duration;
 
 fn labelled(rig: &Rig, selector: &str) -> Query {
     let mut query = rig.query();
@@ -93,6 +94,11 @@ fn a_search_that_reads_many_parts_finds_every_row_once() {
     shelf.apply(&[batch], 1).unwrap();
     let mut query = Query {
         kinds: vec![pods],
+        // A busy machine may take longer than clients wait.
+        bounds: Bounds {
+            time: Duration::from_secs(60),
+            ..Bounds::default()
+        },
         ..Query::default()
     };
     assert_eq!(shelf.count(&query).unwrap(), 2500);

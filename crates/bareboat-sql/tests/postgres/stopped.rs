@@ -8,7 +8,7 @@ use bareboat_rig::plan;
 use bareboat_rig::proxy::Proxy;
 use bareboat_storage::Write;
 
-use super::cluster::{Cluster, shared};
+use super::cluster::Cluster;
 use super::{object, open, wait_for};
 
 fn signal(name: &str, pid: &str) {
@@ -69,7 +69,8 @@ impl Locker {
 /// The process has received the append and has not begun with it. The repetition is faster.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_append_of_a_stopped_process_changes_nothing_after_its_repetition() {
-    let (cluster, schema) = (shared(), "stopped_before");
+    // A server of its own: while its processes are stopped, those of other tests would wait for them.
+    let (cluster, schema) = (&Cluster::start(&[]).unwrap(), "stopped_before");
     let proxy = Proxy::to(cluster.port);
     let store = open(&as_own_role(cluster, proxy.port, schema));
     let resource = store.resource("core/configmaps");
@@ -113,7 +114,7 @@ async fn an_append_of_a_stopped_process_changes_nothing_after_its_repetition() {
 /// The process waits for the lock, and gets it while it is stopped: the repetition waits for it, and finds the batch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_append_of_a_stopped_process_that_has_the_lock_happens_once() {
-    let (cluster, schema) = (shared(), "stopped_locked");
+    let (cluster, schema) = (&Cluster::start(&[]).unwrap(), "stopped_locked");
     let proxy = Proxy::to(cluster.port);
     let store = open(&as_own_role(cluster, proxy.port, schema));
     let resource = store.resource("core/configmaps");

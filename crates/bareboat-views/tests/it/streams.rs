@@ -135,7 +135,7 @@ async fn a_stream_of_what_is_visible_ends_with_its_credentials() {
 async fn a_stream_of_what_is_visible_ends_when_its_token_does() {
     let rig = filled().await;
     bind(&rig, "pods", "ann", pods()).await;
-    let short = client(&rig, &passing::token("ann", Duration::from_secs(3))).await;
+    let short = client(&rig, &passing::token("ann", Duration::from_secs(5))).await;
     let long = client(&rig, &passing::token("ann", Duration::from_secs(3600))).await;
     let (mut ends, mut stays) = (watch(&short, &[]).await, watch(&long, &[]).await);
     for events in [&mut ends, &mut stays] {

@@ -157,7 +157,7 @@ fn a_member_that_was_killed_is_equal_again() {
     assert_eq!(since.lists, none());
     // Only what differs was written.
     let path = format!(
-        "{VIEWS}/api/v1/namespaces/default/configmaps?watch=true&resourceVersion={version}&timeoutSeconds=2"
+        "{VIEWS}/api/v1/namespaces/default/configmaps?watch=true&resourceVersion={version}&timeoutSeconds=10"
     );
     let events = fleet.hub.gives(&format!("get --raw '{path}'"));
     let mut changed: Vec<String> = Vec::new();

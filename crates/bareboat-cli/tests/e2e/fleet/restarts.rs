@@ -4,12 +4,12 @@ use super::load::{Load, own_versions, shown_versions};
 use super::witness::{COUNTED, Witness};
 use super::{Fleet, TYPES, VIEWS, condition, kubeconfig, places};
 use crate::kubectl::Kubectl;
-use crate::process::{Followed, eventually, run};
+use crate::process::{Followed, PATIENCE, eventually, run};
 use bareboat_rig::proxy::Proxy;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Objects by cluster, namespace and name.
 pub(super) type State = BTreeMap<String, Value>;
@@ -146,6 +146,57 @@ fn a_watch_goes_on_after_restarts_of_the_hub() {
     assert_eq!(initial, state);
 }
 
+/// Asks for a list as long as no server answers or the server asks to wait. Returns the first list, and how often it asked.
+async fn first_list(client: &kube::Client) -> (Vec<String>, usize) {
+    let (begun, mut waited) = (Instant::now(), 0);
+    loop {
+        let path = format!("{VIEWS}/api/v1/namespaces/default/configmaps");
+        let request = http::Request::get(path).body(Vec::new()).unwrap();
+        match client.request::<Value>(request).await {
+            Ok(list) => return (places(&list), waited),
+            Err(kube::Error::Api(status)) => {
+                assert_eq!(status.code, 503, "{status:?}");
+                waited += 1;
+            }
+            // It does not listen.
+            Err(_) => {}
+        }
+        assert!(begun.elapsed() < PATIENCE, "there is no list");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hub_that_starts_lists_no_members_or_all() {
+    use tokio::task::block_in_place;
+    let Some(mut fleet) = block_in_place(|| Fleet::joined(4)) else {
+        return;
+    };
+    let wanted = [1, 2, 3, 4].map(|number| format!("c{number}/default/a"));
+    block_in_place(|| {
+        for member in &fleet.members {
+            member.gives("create configmap a --from-literal a=1");
+        }
+        eventually("all members are listed", || {
+            let (found, _) = list(&fleet, "configmaps");
+            let all = wanted.iter().all(|place| found.contains_key(place));
+            all.then_some(())
+        });
+    });
+    let client = fleet.hub.home.client().await;
+    for _ in 0..3 {
+        fleet.hub = block_in_place(|| fleet.hub.killed());
+        let asking = client.clone();
+        let first = tokio::spawn(async move { first_list(&asking).await });
+        fleet.hub = block_in_place(|| fleet.hub.started());
+        let (mut found, waited) = first.await.unwrap();
+        println!("it asked to wait {waited} times");
+        found.retain(|place| place.ends_with("/a"));
+        found.sort();
+        assert_eq!(found, wanted);
+    }
+}
+
 #[test]
 fn a_watch_from_before_the_retention_is_refused() {
     let Some(mut fleet) = Fleet::new_with(1, &["--fleet-retain", "1s"]) else {
@@ -187,6 +238,8 @@ fn a_member_that_forgot_is_listed_once_and_each_event_comes_once() {
     for name in ["a", "b", "c"] {
         member.gives(&format!("create configmap {name} --from-literal a=1"));
     }
+    // A controller of the member writes it, which must not be an event later.
+    member.until("get configmaps -o name", "kube-root-ca.crt");
     let spec = json!({
         "kubeconfig": kubeconfig(&member, Some(proxy.port)),
         "syncResources": serde_json::from_str::<Value>(TYPES).unwrap(),

@@ -247,8 +247,11 @@ fn a_watch_over_all_members_is_exact() {
         return;
     };
     fleet.members[0].gives("create configmap before --from-literal a=1");
-    fleet.shows_until("--context clusterpedia get configmaps -A", |output| {
-        output.stdout.contains("before")
+    // What controllers of the members write must not be among the events.
+    let line = "--context clusterpedia get configmaps -n default";
+    fleet.shows_until(line, |output| {
+        let written = output.stdout.matches("kube-root-ca.crt").count();
+        output.stdout.contains("before") && written == 2
     });
     let list = fleet.raw("/api/v1/namespaces/default/configmaps");
     let version = list["metadata"]["resourceVersion"]

@@ -131,7 +131,7 @@ fn a_service_account_authenticates_with_its_token() {
             "system:serviceaccounts:default",
         ],
     );
-    kubectl.says(&with("get cm", token), &["kube-root-ca.crt"]);
+    kubectl.until(&with("get cm", token), "kube-root-ca.crt");
     kubectl.refuses(&with("get secrets", token), &["orbidden"]);
     kubectl.says(
         &with("get --raw /openid/v1/jwks", token),
