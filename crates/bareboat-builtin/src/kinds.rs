@@ -55,6 +55,12 @@ pub fn all() -> Vec<Kind> {
     groups.into_iter().flat_map(|kinds| kinds()).collect()
 }
 
+/// Returns what a top-level member of an event is called in another group of events, which is empty or `events.k8s.io`. It is `None`
+/// if the member has the same name in both, or if the other group has no such member.
+pub fn event_member_in(group: &str, member: &str) -> Option<&'static str> {
+    crate::strategies::event_member_in(group, member)
+}
+
 /// Returns whether a kind makes sense without nodes: kinds for access control, API extension and generic objects.
 pub fn is_bare(kind: &Kind) -> bool {
     match kind.group.as_str() {

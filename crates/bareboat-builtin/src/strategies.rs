@@ -43,7 +43,9 @@ pub(crate) use batch::{cron_job, job};
 pub(crate) use complete::Complete;
 pub(crate) use config::{config_map, secret, service_account};
 pub(crate) use devices::{device_class, resource_claim, resource_claim_template, resource_slice};
-pub(crate) use event::{convert as convert_event, core_event, newer_event};
+pub(crate) use event::{
+    convert as convert_event, core_event, name_in as event_member_in, newer_event,
+};
 pub(crate) use extension::{api_service, webhooks};
 pub(crate) use flow::{flow_schema, priority_level, signing_request};
 pub(crate) use ingress::{ingress, ingress_class};

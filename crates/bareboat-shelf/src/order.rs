@@ -15,6 +15,15 @@ pub enum SortColumn {
     Field(Path),
 }
 
+impl SortColumn {
+    /// Gives a field at the top of objects another name, if there is one.
+    pub fn rename(&mut self, other: &dyn Fn(&str) -> Option<&'static str>) {
+        if let SortColumn::Field(path) = self {
+            path.rename(other);
+        }
+    }
+}
+
 /// One key of an order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderKey {

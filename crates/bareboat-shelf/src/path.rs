@@ -82,6 +82,15 @@ impl Path {
         &self.0
     }
 
+    /// Gives the first step another name, if there is one.
+    pub fn rename(&mut self, other: &dyn Fn(&str) -> Option<&'static str>) {
+        if let Some(Step::Key(key)) = self.0.first_mut()
+            && let Some(name) = other(key)
+        {
+            name.clone_into(key);
+        }
+    }
+
     /// Returns whether the path goes through a list.
     pub fn has_list(&self) -> bool {
         self.0.iter().any(|step| !matches!(step, Step::Key(_)))

@@ -342,6 +342,20 @@ impl Predicate {
         })
     }
 
+    /// Gives fields at the top of objects other names, where there are some. Tests are left as they are.
+    pub fn rename(&mut self, other: &dyn Fn(&str) -> Option<&'static str>) {
+        match self {
+            Predicate::All(parts) | Predicate::Any(parts) => {
+                parts.iter_mut().for_each(|part| part.rename(other));
+            }
+            Predicate::Not(inner) => inner.rename(other),
+            Predicate::Term(Term::Field(FieldRequirement { path, .. }) | Term::Json(path, _)) => {
+                path.rename(other);
+            }
+            Predicate::Term(_) => {}
+        }
+    }
+
     /// Returns the paths of fields that are read from bodies for this kind, for messages about slow queries.
     pub fn undeclared(&self, declared: &dyn Fn(&Path) -> bool) -> Vec<String> {
         match self {

@@ -276,7 +276,8 @@ impl Call {
     /// Returns whether only the member can answer: it converts versions, or its versions are no numbers.
     fn must_ask(&self, member: &Member, info: &RequestInfo) -> bool {
         let synced = member.synced(&info.group, &info.resource);
-        let live = synced.and_then(|synced| source(synced, &info.version)) == Some(Source::Live);
+        let source = synced.and_then(|synced| source(synced, &info.group, &info.version));
+        let live = source == Some(Source::Live);
         let version = self.question.query.given("resourceVersion");
         let odd = info.verb == "watch" && version.is_some_and(|text| text.parse::<u64>().is_err());
         live || odd

@@ -3,7 +3,7 @@
 mod rows;
 mod sets;
 
-pub(crate) use sets::definition;
+pub(crate) use sets::{TypeName, definition};
 
 use crate::list::{Rendered, append, json, next, paged};
 use crate::members::{Fleet, Member};
@@ -21,7 +21,7 @@ use bareboat_shelf::{KindId, Query};
 use bytes::BytesMut;
 use http::StatusCode;
 use rows::Rows;
-use sets::{Set, TypeName};
+use sets::Set;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ impl Call {
             })
             .await?;
         let set = sets::find(&self.question, name)?;
-        let search = Search::parse(&self.question.query, "", &self.fleet)?;
+        let search = Search::parse(&self.question.query, "", &self.fleet, None)?;
         self.check_token(&search).await?;
         self.warn_about(&search);
         if search.owner.is_some() {
@@ -87,8 +87,7 @@ impl Call {
         let warn = |text| self.warn(text);
         let fleet = selection::freshness(&members, false, self.now, &warn);
         let directory = self.views.shelf.directory();
-        let kind = |one: &TypeName| directory.kind(&one.group, &one.resource);
-        let kinds: Vec<KindId> = types.iter().filter_map(kind).collect();
+        let kinds: Vec<KindId> = types.iter().flat_map(|one| one.kinds(&directory)).collect();
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         let (_, query) = self.queries(kinds, &search, &names).await?;
         let page = self
@@ -166,6 +165,8 @@ impl Call {
                 ..Search::default()
             };
             match self.check_namespaces("list", &asked, &all).await {
+                // Objects of a kind in two groups are shown once.
+                Ok(()) if allowed.iter().any(|other| one.is_twin_of(other)) => {}
                 Ok(()) => allowed.push(one),
                 Err(status) => {
                     hidden += 1;
@@ -196,8 +197,7 @@ impl Call {
         let mut renderers = HashMap::new();
         for one in types {
             let asked = Asked::find(&self.fleet, None, &one.group, &one.version, &one.resource);
-            let number = directory.kind(&one.group, &one.resource);
-            let (Some(asked), Some(number)) = (asked, number) else {
+            let Some(asked) = asked else {
                 continue;
             };
             let form = match transform {
@@ -206,7 +206,9 @@ impl Call {
             };
             let only_metadata = search.only_metadata;
             let renderer = self.renderer(asked, Versions::Fleet, form, only_metadata)?;
-            renderers.insert(number.0, renderer);
+            for number in one.kinds(&directory) {
+                renderers.insert(number.0, renderer.clone());
+            }
         }
         let rows = match transform {
             Transform::Table { beta } => Some(Rows {
@@ -274,7 +276,7 @@ fn memchr_rows(table: &[u8]) -> usize {
 fn is_served(fleet: &Fleet, one: &TypeName) -> bool {
     let has = |member: &Arc<Member>| {
         let synced = member.synced(&one.group, &one.resource);
-        synced.is_some_and(|synced| source(synced, &one.version).is_some())
+        synced.is_some_and(|synced| source(synced, &one.group, &one.version).is_some())
     };
     fleet.members.values().any(has)
 }

@@ -1,6 +1,8 @@
 //! The parameter `filter`: a CEL expression over `object` and `cluster`.
 
 use crate::members::Fleet;
+use crate::types::Asked;
+use bareboat_api::kind::PureConvert;
 use bareboat_api::{Map, Status, Value};
 use bareboat_cel::{
     Budget, DeclType, Env, EvalError, Field, ObjectType, Program, Type, Val, Variables,
@@ -20,12 +22,18 @@ struct Filter {
     cluster: Arc<DeclType>,
     /// What expressions see of members, by name.
     clusters: HashMap<String, Value>,
+    /// What makes of a row the object that the request shows, if that is in another group.
+    form: Option<(&'static PureConvert, String)>,
 }
 
 bareboat_api::opaque_debug!(Filter);
 
-/// Compiles an expression into a condition.
-pub(crate) fn compile(expression: &str, fleet: &Fleet) -> Result<Predicate, Status> {
+/// Compiles an expression into a condition on objects of a type, or of several.
+pub(crate) fn compile(
+    expression: &str,
+    fleet: &Fleet,
+    asked: Option<&Asked>,
+) -> Result<Predicate, Status> {
     let wrong = |why: String| Status::bad_request(format!("filter: {why}"));
     if expression.len() > LONGEST {
         return Err(wrong(format!("it is longer than {LONGEST} bytes")));
@@ -72,6 +80,7 @@ pub(crate) fn compile(expression: &str, fleet: &Fleet) -> Result<Predicate, Stat
         program,
         cluster,
         clusters,
+        form: asked.and_then(Asked::form),
     }))))
 }
 
@@ -83,11 +92,15 @@ impl Test for Filter {
         let Ok(parsed) = bareboat_wire::json::parse(body) else {
             return Ok(false);
         };
+        let mut object = parsed.value;
+        if let Some((convert, to)) = &self.form {
+            object = convert(object, to, None).map_err(|error| format!("filter: {error}"))?;
+        }
         let nothing = Value::object();
         let name = row.directory.member_name(row.narrow.member);
         let cluster = self.clusters.get(name).unwrap_or(&nothing);
         let variables = Variables::new()
-            .bind("object", Val::of_json(&parsed.value))
+            .bind("object", Val::of_json(&object))
             .bind("cluster", Val::of(cluster, &self.cluster));
         let mut budget = Budget::new(COST);
         match self.program.eval(&variables, &mut budget) {
@@ -109,7 +122,11 @@ mod tests {
     #[test]
     fn expressions_are_checked() {
         let fleet = Fleet::default();
-        let message = |text: &str| compile(text, &fleet).err().map(|status| status.message);
+        let message = |text: &str| {
+            compile(text, &fleet, None)
+                .err()
+                .map(|status| status.message)
+        };
         assert_eq!(
             message("object.spec.replicas > 3 && cluster.name != \"c2\""),
             None

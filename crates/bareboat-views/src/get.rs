@@ -27,9 +27,9 @@ impl Call {
                 "please specify the cluster name when using the resource name to get a specific resource.",
             ));
         };
-        let search = Search::parse(&self.question.query, "", &self.fleet)?;
-        self.warn_about(&search);
         let asked = self.asked(Some(member), info)?;
+        let search = Search::parse(&self.question.query, "", &self.fleet, Some(&asked))?;
+        self.warn_about(&search);
         self.rights.check(&member_info(&member.name)).await?;
         match self.rights.is_judge(member) {
             true => self.rights.check_in(&member.name, info).await?,
@@ -47,7 +47,7 @@ impl Call {
         };
         let missing = || Status::not_found(what, &info.name);
         let directory = self.views.shelf.directory();
-        let kind = directory.kind(&info.group, &info.resource);
+        let kind = renderer.asked.kind_in(member, &directory);
         let place = directory.member(&member.name).zip(kind);
         let (number, kind) = place.ok_or_else(missing)?;
         // The namespace of a namespace is in the URL only.

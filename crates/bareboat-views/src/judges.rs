@@ -6,7 +6,7 @@ use crate::search::Search;
 use crate::types::Asked;
 use crate::views::Call;
 use bareboat_api::Status;
-use bareboat_shelf::{Column, KindId, Predicate, Query, SortColumn};
+use bareboat_shelf::{Column, Predicate, Query, SortColumn};
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
 
@@ -109,9 +109,8 @@ impl Call {
             false => search.namespaces.clone(),
             true => {
                 let shelf = self.views.shelf.clone();
-                let kind = shelf.directory().kind(&asked.group, &asked.resource);
                 let query = Query {
-                    kinds: kind.into_iter().collect::<Vec<KindId>>(),
+                    kinds: asked.kinds(&shelf.directory()),
                     scope: Predicate::one_of(Column::Cluster, [member.name.clone()]),
                     bounds: self.views.settings.bounds,
                     ..Query::default()

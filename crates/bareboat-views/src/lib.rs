@@ -62,6 +62,7 @@ mod spelling;
 mod stream;
 mod target;
 mod times;
+mod twins;
 mod types;
 mod versions;
 mod views;

@@ -60,10 +60,10 @@ impl Call {
         info: &RequestInfo,
     ) -> Result<Response, Status> {
         let parameters = &self.question.query;
-        let search = Search::parse(parameters, &info.namespace, &self.fleet)?;
+        let asked = self.asked(member, info)?;
+        let search = Search::parse(parameters, &info.namespace, &self.fleet, Some(&asked))?;
         self.check_token(&search).await?;
         self.warn_about(&search);
-        let asked = self.asked(member, info)?;
         let scope = self.scope(member, "list", &asked, &search).await?;
         let warn = |text| self.warn(text);
         let fleet = selection::freshness(&scope.members, member.is_some(), self.now, &warn);

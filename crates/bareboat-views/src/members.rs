@@ -3,6 +3,7 @@
 //! The crate that syncs members implements [`Members`]. A [`Fleet`] is an immutable table; it is replaced when something
 //! changes, so that every request reads one consistent state without locks.
 
+use crate::twins::twin;
 use bareboat_api::kind::{BoxFuture, User};
 use bareboat_api::{Status, Value};
 use bareboat_server::reply::Response;
@@ -133,10 +134,13 @@ pub struct Member {
 }
 
 impl Member {
-    /// Returns the synced type of a resource.
+    /// Returns the synced type of a resource. Events are one kind in two groups: they may be synced in the other one.
     pub fn synced(&self, group: &str, resource: &str) -> Option<&Arc<SyncedType>> {
-        let mut types = self.types.iter();
-        types.find(|one| one.group == group && one.resource == resource)
+        let find = |group: &str| {
+            let mut types = self.types.iter();
+            types.find(|one| one.group == group && one.resource == resource)
+        };
+        find(group).or_else(|| find(&twin(group, resource)?.group))
     }
 }
 

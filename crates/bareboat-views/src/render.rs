@@ -1,5 +1,6 @@
 //! Rows of the shelf as clients see them: versions, apiVersion, Secrets, forms of lists.
 
+use crate::twins;
 use crate::types::{Asked, converter};
 use bareboat_api::kind::Now;
 use bareboat_api::{Map, Object, Value, value};
@@ -41,11 +42,11 @@ pub(crate) struct Renderer {
 
 impl Renderer {
     /// Returns whether rows are shown as their bytes, with only a version added.
-    fn is_plain(&self, narrow: &Narrow) -> bool {
+    fn is_plain(&self, narrow: &Narrow, directory: &Directory) -> bool {
         self.transform == Transform::Whole
             && !self.only_metadata
             && !self.is_secret()
-            && narrow.version == self.asked.version
+            && self.asked.is_stored(narrow, directory)
     }
 
     fn is_secret(&self) -> bool {
@@ -64,7 +65,7 @@ impl Renderer {
     pub(crate) fn bytes(&self, item: &Item, directory: &Directory, events: Option<Value>) -> Bytes {
         let version = self.version(&item.narrow);
         // A deletion that is replayed has no body.
-        if events.is_none() && !item.body.is_empty() && self.is_plain(&item.narrow) {
+        if events.is_none() && !item.body.is_empty() && self.is_plain(&item.narrow, directory) {
             return item.with_version(&version);
         }
         let mut object = self.object(item, directory);
@@ -83,7 +84,7 @@ impl Renderer {
         if item.body.is_empty() {
             object = self.buried(&item.narrow, directory);
         }
-        if item.narrow.version != self.asked.version {
+        if !self.asked.is_stored(&item.narrow, directory) {
             object = self.in_version(object);
         }
         if self.is_secret() {
@@ -104,7 +105,8 @@ impl Renderer {
     fn in_version(&self, mut object: Value) -> Value {
         let asked = &self.asked;
         let to = asked.api_version();
-        let convert = converter(&asked.group, &asked.resource, &asked.version);
+        let convert = converter(&asked.group, &asked.resource, &asked.version)
+            .or_else(|| twins::converter(&asked.group, &asked.resource, &asked.version));
         if let Some(convert) = convert
             && let Ok(converted) = convert(object.clone(), &to, None)
         {

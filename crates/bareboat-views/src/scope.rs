@@ -72,7 +72,7 @@ impl Call {
         let mut elsewhere = Vec::new();
         members.retain(|member| {
             let synced = member.synced(&asked.group, &asked.resource);
-            match synced.and_then(|synced| source(synced, &asked.version)) {
+            match synced.and_then(|synced| source(synced, &asked.group, &asked.version)) {
                 Some(Source::Stored | Source::Rewritten | Source::Converted) => true,
                 Some(Source::Live) => {
                     elsewhere.push(member.clone());
@@ -103,8 +103,10 @@ impl Call {
         members.sort_by(|a, b| a.name.cmp(&b.name));
         selection::check_staleness(&members, search, self.now)?;
         let directory = self.views.shelf.directory();
-        let kind = directory.kind(&asked.group, &asked.resource);
-        let kinds: Vec<KindId> = kind.into_iter().collect();
+        let kinds = match member {
+            Some(member) => asked.kind_in(member, &directory).into_iter().collect(),
+            None => asked.kinds(&directory),
+        };
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         let (open, mut query) = self.queries(kinds, search, &names).await?;
         // What this server allows; members that judge themselves are apart.

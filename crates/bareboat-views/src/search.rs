@@ -4,6 +4,7 @@ use crate::filter;
 use crate::members::Fleet;
 use crate::spelling::Spelled;
 use crate::times;
+use crate::types::Asked;
 use bareboat_api::Status;
 use bareboat_api::labels::Selector;
 use bareboat_server::request::options::is_true;
@@ -85,11 +86,12 @@ pub(crate) fn namespaces(spelled: &Spelled, path: &str) -> Vec<String> {
 }
 
 impl Search {
-    /// Reads the parameters of a request; `namespace` is that of the path.
+    /// Reads the parameters of a request for a type, or for several; `namespace` is that of the path.
     pub(crate) fn parse(
         query: &Parameters,
         namespace: &str,
         fleet: &Fleet,
+        asked: Option<&Asked>,
     ) -> Result<Search, Status> {
         let spelled = Spelled::read(query)?;
         let selector = |text: &str| {
@@ -113,7 +115,10 @@ impl Search {
             search.max_staleness = Some(times::duration("maxStaleness", text)?);
         }
         search.paging(&spelled, query)?;
-        search.conditions(&spelled, query, fleet)?;
+        search.conditions(&spelled, query, fleet, asked)?;
+        if let Some(asked) = asked {
+            search.rename(&|name| asked.stored_name(name));
+        }
         search.has_keys = !spelled.fuzzy.is_empty() || spelled.has_conditions();
         search.label_text = spelled.label_text;
         search.unknown = spelled.unknown;
@@ -160,11 +165,20 @@ impl Search {
         Ok(())
     }
 
+    /// Gives fields the names that they have in the rows of members.
+    fn rename(&mut self, other: &dyn Fn(&str) -> Option<&'static str>) {
+        self.filter.rename(other);
+        let order = self.order.0.iter_mut().map(|key| &mut key.column);
+        let summary = self.summary.iter_mut().map(|(_, column)| column);
+        order.chain(summary).for_each(|column| column.rename(other));
+    }
+
     fn conditions(
         &mut self,
         spelled: &Spelled,
         query: &Parameters,
         fleet: &Fleet,
+        asked: Option<&Asked>,
     ) -> Result<(), Status> {
         let names = few("names", spelled.list("names"))?;
         if !names.is_empty() {
@@ -200,7 +214,7 @@ impl Search {
         }
         self.fields(query)?;
         if let Some(expression) = query.given("filter") {
-            self.filter.and(filter::compile(expression, fleet)?);
+            self.filter.and(filter::compile(expression, fleet, asked)?);
         }
         if let Some(condition) = where_sql(query)? {
             self.filter.and(condition);
@@ -370,7 +384,7 @@ mod tests {
 
     fn parse(query: &str) -> Result<Search, bareboat_api::Status> {
         let query = Query::parse(query).expect("the query is well formed");
-        Search::parse(&query, "", &Fleet::default())
+        Search::parse(&query, "", &Fleet::default(), None)
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The types that a view shows: those of one member, or the union of all.
 
 use crate::members::{Fleet, Member, SyncedType, VersionSource};
+use crate::twins::{self, as_twin};
 use bareboat_api::kind::{Column, Conversion, Kind, PureConvert};
 use bareboat_api::{Str, Value};
 use bareboat_schema::crd::Definition;
@@ -22,6 +23,11 @@ static BUILT_IN: LazyLock<HashMap<(Str, Str), Arc<Kind>>> = LazyLock::new(|| {
 /// Returns a built-in kind of Kubernetes, by its group and plural.
 pub fn built_in(group: &str, resource: &str) -> Option<&'static Arc<Kind>> {
     BUILT_IN.get(&(Str::new(group), Str::new(resource)))
+}
+
+/// Returns all built-in kinds.
+pub(crate) fn built_in_kinds() -> impl Iterator<Item = &'static Arc<Kind>> {
+    BUILT_IN.values()
 }
 
 /// Returns what converts objects of a built-in kind to one of its versions.
@@ -50,8 +56,12 @@ pub(crate) enum Source {
     Live,
 }
 
-/// Returns where objects of a version come from; `None` if the type has no such version.
-pub(crate) fn source(synced: &SyncedType, version: &str) -> Option<Source> {
+/// Returns where objects of a group and version come from; `None` if the type has no such version.
+pub(crate) fn source(synced: &SyncedType, group: &str, version: &str) -> Option<Source> {
+    if synced.group != group {
+        let convert = twins::converter(group, &synced.resource, version);
+        return convert.map(|_| Source::Converted);
+    }
     if synced.version == version {
         return Some(Source::Stored);
     }
@@ -80,7 +90,12 @@ pub(crate) type Groups = BTreeMap<String, BTreeMap<String, Shown>>;
 /// Returns the types of some members together.
 pub(crate) fn union<'m>(members: impl Iterator<Item = &'m Arc<Member>>) -> Groups {
     let mut groups = Groups::new();
-    for synced in members.flat_map(|member| &member.types) {
+    let types = members.flat_map(|member| &member.types);
+    let twins = |synced: &Arc<SyncedType>| as_twin(synced).map(Arc::new);
+    for synced in types.flat_map(|synced| [Some(synced.clone()), twins(synced)]) {
+        let Some(synced) = synced else {
+            continue;
+        };
         let group = groups.entry(synced.group.clone()).or_default();
         let shown = group
             .entry(synced.resource.clone())
@@ -109,6 +124,10 @@ pub(crate) struct Asked {
     pub(crate) resource: String,
     pub(crate) kind: String,
     pub(crate) namespaced: bool,
+    /// Whether the kind is in another group, too.
+    pub(crate) has_twin: bool,
+    /// Whether rows are in that other group, and are converted to this one.
+    pub(crate) is_twin: bool,
     /// The columns after the name, and the kind that rows are printed for.
     pub(crate) columns: Arc<[Column]>,
     pub(crate) printer: Arc<Kind>,
@@ -138,18 +157,20 @@ impl Asked {
         let types = members
             .into_iter()
             .filter_map(|member| member.synced(group, resource));
-        let mut types = types.filter(|synced| source(synced, version).is_some());
+        let mut types = types.filter(|synced| source(synced, group, version).is_some());
         let synced = types.next()?;
         let definition = std::iter::once(synced)
             .chain(types)
             .find_map(|synced| synced.definition.clone());
-        let (columns, printer) = printed(synced, version, definition.as_deref());
+        let (columns, printer) = printed(synced, group, version, definition.as_deref());
         Some(Asked {
             group: group.to_owned(),
             version: version.to_owned(),
             resource: resource.to_owned(),
             kind: synced.kind.clone(),
             namespaced: synced.namespaced,
+            has_twin: twins::twin(group, resource).is_some(),
+            is_twin: synced.group != group,
             columns,
             printer,
         })
@@ -159,10 +180,11 @@ impl Asked {
 /// Returns the columns of a type, and the kind for its rows.
 fn printed(
     synced: &SyncedType,
+    group: &str,
     version: &str,
     definition: Option<&Value>,
 ) -> (Arc<[Column]>, Arc<Kind>) {
-    if let Some(kind) = built_in(&synced.group, &synced.resource) {
+    if let Some(kind) = built_in(group, &synced.resource) {
         let found = kind.version(version).or(kind.versions.first());
         let columns = found.map(|version| version.columns.clone());
         return (columns.unwrap_or_default(), kind.clone());
@@ -217,9 +239,10 @@ mod tests {
             ["v2", "v1", "v1beta1"]
         );
         let synced = &members[0].types[0];
-        assert_eq!(source(synced, "v1"), Some(Source::Stored));
-        assert_eq!(source(synced, "v1beta1"), Some(Source::Rewritten));
-        assert_eq!(source(synced, "v3"), None);
+        let source = |version: &str| source(synced, "a.example.com", version);
+        assert_eq!(source("v1"), Some(Source::Stored));
+        assert_eq!(source("v1beta1"), Some(Source::Rewritten));
+        assert_eq!(source("v3"), None);
     }
 
     #[test]
@@ -234,9 +257,33 @@ mod tests {
             }],
             ..SyncedType::default()
         };
-        assert_eq!(source(&autoscalers, "v1"), Some(Source::Converted));
+        let group = "autoscaling";
+        assert_eq!(source(&autoscalers, group, "v1"), Some(Source::Converted));
         // A version that is not known here is the member's business.
         autoscalers.others[0].name = "v3".to_owned();
-        assert_eq!(source(&autoscalers, "v3"), Some(Source::Live));
+        assert_eq!(source(&autoscalers, group, "v3"), Some(Source::Live));
+    }
+
+    #[test]
+    fn events_are_shown_in_both_groups() {
+        let group = "events.k8s.io";
+        let events = SyncedType {
+            version: "v1".to_owned(),
+            resource: "events".to_owned(),
+            ..SyncedType::default()
+        };
+        assert_eq!(source(&events, "", "v1"), Some(Source::Stored));
+        assert_eq!(source(&events, group, "v1"), Some(Source::Converted));
+        assert_eq!(source(&events, group, "v1beta1"), None);
+        let member = Arc::new(Member {
+            types: vec![Arc::new(events)],
+            ..Member::default()
+        });
+        let groups = union(std::iter::once(&member));
+        assert_eq!(groups[""]["events"].versions, ["v1"]);
+        assert_eq!(groups[group]["events"].versions, ["v1"]);
+        assert_eq!(groups[group]["events"].synced.group, group);
+        assert!(member.synced(group, "events").is_some());
+        assert!(member.synced(group, "pods").is_none());
     }
 }

@@ -47,9 +47,9 @@ impl Call {
     ) -> Result<Response, Status> {
         let parameters = &self.question.query;
         let options = ListOptions::parse(parameters, true)?;
-        let search = Search::parse(parameters, &info.namespace, &self.fleet)?;
-        self.warn_about(&search);
         let asked = self.asked(member, info)?;
+        let search = Search::parse(parameters, &info.namespace, &self.fleet, Some(&asked))?;
+        self.warn_about(&search);
         let scope = self.scope(member, "watch", &asked, &search).await?;
         if !scope.elsewhere.is_empty() {
             let names = live::names(&scope.elsewhere);

@@ -17,6 +17,14 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
+/// Returns what a member of an event of one group is called in the other group; `None` if it has the same name there.
+pub(crate) fn name_in(group: &str, member: &str) -> Option<&'static str> {
+    NAMES.iter().find_map(|(core, newer)| match group {
+        "" => (*newer == member).then_some(*core),
+        _ => (*core == member).then_some(*newer),
+    })
+}
+
 /// Converts an event to the other group.
 pub(crate) fn convert(
     mut event: Value,

@@ -1,5 +1,6 @@
 //! The fleet: a server with `--fleet` and members that are servers of their own, searched with a stock kubectl.
 
+mod events;
 mod joining;
 mod judges;
 mod load;

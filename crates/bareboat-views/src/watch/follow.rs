@@ -210,9 +210,7 @@ impl Watching {
         let mut query = self.open.clone();
         if query.kinds.is_empty() {
             // The type was not synced when the watch began.
-            let asked = &self.judge.asked;
-            let kind = shelf.directory().kind(&asked.group, &asked.resource);
-            query.kinds.extend(kind);
+            query.kinds = self.judge.asked.kinds(&shelf.directory());
         }
         let look = move || {
             let replayed = match shelf.changes(&query, position, AT_ONCE)? {

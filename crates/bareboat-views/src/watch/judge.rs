@@ -143,7 +143,8 @@ impl Judge {
         let asked_for = match fleet.members.get(name) {
             Some(member) => {
                 let synced = member.synced(&self.asked.group, &self.asked.resource);
-                let source = synced.and_then(|synced| source(synced, &self.asked.version));
+                let (group, version) = (&self.asked.group, &self.asked.version);
+                let source = synced.and_then(|synced| source(synced, group, version));
                 // A type that was removed has only deletions left.
                 source != Some(Source::Live) && is_asked_for(&self.search, member)
             }

@@ -2,6 +2,7 @@
 
 mod collections;
 mod conditions;
+mod events;
 mod forwarding;
 mod kubectl;
 mod owners;

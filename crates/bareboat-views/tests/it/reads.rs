@@ -30,9 +30,12 @@ async fn discovery_is_the_union_of_members_or_that_of_one() {
     };
     let all = rig.get(&format!("{P}/apis")).await.expect(200);
     assert_eq!(all.json()["kind"], "APIGroupList");
-    assert_eq!(groups(all.json()), ["apps", "sea.example.com"]);
+    assert_eq!(
+        groups(all.json()),
+        ["apps", "events.k8s.io", "sea.example.com"]
+    );
     let one = rig.get(&format!("{P}/clusters/c2/apis")).await.expect(200);
-    assert_eq!(groups(one.json()), ["apps"]);
+    assert_eq!(groups(one.json()), ["apps", "events.k8s.io"]);
     let apps = rig
         .get(&format!("{P}/apis/apps/v1"))
         .await

@@ -250,6 +250,9 @@ impl Rig {
             .and_then(Value::as_str)
             .unwrap_or("")
             .to_owned();
+        let api_version = object.get("apiVersion").and_then(Value::as_str);
+        let group = api_version.and_then(|text| text.split_once('/'));
+        let group = group.map_or("", |(group, _)| group).to_owned();
         let metadata = object.make_object().object_mut("metadata");
         let name = metadata.get_str("name").unwrap_or("").to_owned();
         let namespace = metadata.get_str("namespace").unwrap_or("").to_owned();
@@ -263,7 +266,7 @@ impl Rig {
             metadata.insert("creationTimestamp", time);
         }
         let draft = Draft::new(member, object).expect("the object is well formed");
-        self.change(member, &kind, Change::Put(Box::new(draft)), version);
+        self.change(member, &kind, &group, Change::Put(Box::new(draft)), version);
         version
     }
 
@@ -274,13 +277,17 @@ impl Rig {
             name: name.to_owned(),
             version: Some(version.to_string()),
         };
-        self.change(member, kind, change, version);
+        let fleet = self.data.fleet.lock().clone();
+        let types = fleet.members.get(member).map(|member| member.types.clone());
+        let group = types.into_iter().flatten().find(|one| one.kind == kind);
+        let group = group.map_or(String::new(), |one| one.group.clone());
+        self.change(member, kind, &group, change, version);
     }
 
-    fn change(&self, member: &str, kind: &str, change: Change, version: u64) {
+    fn change(&self, member: &str, kind: &str, group: &str, change: Change, version: u64) {
         let directory = self.shelf.directory();
         let mut kinds = directory.kinds();
-        let found = kinds.find(|(_, info)| info.kind == kind);
+        let found = kinds.find(|(_, info)| info.kind == kind && info.group == group);
         let batch = Batch {
             member: self.number(member),
             kind: found.expect("the kind is known").0,

@@ -485,3 +485,25 @@ async fn a_member_that_decides_and_does_not_answer_shows_nothing() {
         .await
         .expect(503);
 }
+
+#[tokio::test]
+async fn rights_on_events_are_those_of_the_group_in_the_path() {
+    let rig = filled().await;
+    let event = |name: &str| {
+        value!({
+            "apiVersion": "v1", "kind": "Event", "metadata": {"namespace": "a", "name": name}, "message": "x",
+        })
+    };
+    rig.put("c1", event("e"));
+    grant(&rig, "ann", "", members(&[])).await;
+    let newer = serde_json::json!([{"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["get", "list"]}]);
+    grant(&rig, "ann", "a", newer).await;
+    let path = |group: &str| format!("{P}/{group}/v1/namespaces/a/events");
+    let shown = rig.get_as("ann", &path("apis/events.k8s.io")).await;
+    assert_eq!(shown.names(), ["c1/a/e"]);
+    rig.get_as("ann", &path("api")).await.expect(403);
+    let visible = format!("{P}/apis/events.k8s.io/v1/events?visible=true");
+    assert_eq!(rig.get_as("ann", &visible).await.names(), ["c1/a/e"]);
+    let watch = format!("{}?watch=true", path("apis/events.k8s.io"));
+    rig.get_as("ann", &watch).await.expect(403);
+}

@@ -28,7 +28,16 @@ pub(super) fn list(fleet: &Fleet, resource: &str) -> (State, String) {
 }
 
 pub(super) fn watch(fleet: &Fleet, resource: &str, more: &str) -> Followed {
-    let path = format!("{VIEWS}/api/v1/namespaces/default/{resource}?watch=true&{more}");
+    watch_path(
+        fleet,
+        &format!("/api/v1/namespaces/default/{resource}"),
+        more,
+    )
+}
+
+/// A watch of a path below the views.
+pub(super) fn watch_path(fleet: &Fleet, path: &str, more: &str) -> Followed {
+    let path = format!("{VIEWS}{path}?watch=true&{more}");
     let mut command = fleet.hub.command("get --raw");
     Followed::start("watch", command.arg(path))
 }

@@ -76,19 +76,33 @@ impl Witness {
         Kubectl::start_with(&[&flags, more].concat())
     }
 
-    /// What the hub asked for so far. kubectl's own requests do not count.
-    pub(super) fn asked(&self) -> Asked {
+    /// The requests of the hub. kubectl's own do not count.
+    fn requests(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.0.path().join("audit.log")).unwrap();
-        let mut asked = Asked::default();
         // A server that was killed may have left half a line.
         let events = text
             .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
-        for event in events {
-            let event: Value = event;
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        events
+            .filter(|event| event["userAgent"] == "bareboat")
+            .collect()
+    }
+
+    /// The paths and queries of all requests of the hub for a resource.
+    pub(super) fn targets(&self, resource: &str) -> Vec<String> {
+        let requests = self.requests().into_iter();
+        requests
+            .filter(|event| event["objectRef"]["resource"] == resource)
+            .map(|event| event["requestURI"].as_str().unwrap_or("").to_owned())
+            .collect()
+    }
+
+    /// What the hub asked for so far.
+    pub(super) fn asked(&self) -> Asked {
+        let mut asked = Asked::default();
+        for event in self.requests() {
             let resource = event["objectRef"]["resource"].as_str().unwrap_or("");
-            let agent = event["userAgent"].as_str().unwrap_or("");
-            if agent != "bareboat" || !COUNTED.contains(&resource) {
+            if !COUNTED.contains(&resource) {
                 continue;
             }
             let target = event["requestURI"].as_str().unwrap_or("");
