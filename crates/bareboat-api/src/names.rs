@@ -110,6 +110,10 @@ pub fn dns1035_label(name: &str) -> Vec<String> {
 /// Returns the errors in a label key, finalizer or other name with an optional domain before a
 /// slash.
 pub fn qualified_name(name: &str) -> Vec<String> {
+    // Most names have no domain and are valid.
+    if name.len() <= LABEL_MAX && is_qualified_part(name) {
+        return Vec::new();
+    }
     let mut wrong = Vec::new();
     let mut parts = name.split('/');
     let local = match (parts.next(), parts.next(), parts.next()) {
@@ -196,8 +200,10 @@ pub fn config_key(key: &str) -> Vec<String> {
 pub fn is_printable(character: char) -> bool {
     // Printable characters in Go are Unicode's letters, marks, numbers, punctuation and symbols,
     // and of all spaces only U+0020.
-    character == ' '
-        || !(character.is_control() || character.is_whitespace() || is_format(character))
+    if character.is_ascii() {
+        return matches!(character, ' '..='~');
+    }
+    !(character.is_control() || character.is_whitespace() || is_format(character))
 }
 
 /// Returns whether this is an invisible character that controls the direction or joining of text,

@@ -103,16 +103,16 @@ pub(crate) fn is_reset(list: &Value) -> bool {
 
 /// Removes the fields that are never tracked from a set.
 pub(crate) fn strip(fields: &mut FieldSet) {
-    use crate::fields::{ITSELF, field_key};
+    use crate::fields::ITSELF;
     use crate::typed::{UNTRACKED, UNTRACKED_META};
-    for name in UNTRACKED {
-        fields.0.remove(&field_key(name));
-    }
+    // Sets have few members at these levels, fewer than there are names.
+    let is_among = |key: &str, names: &[&str]| {
+        let name = key.strip_prefix("f:");
+        name.is_some_and(|name| names.contains(&name))
+    };
+    fields.0.retain(|key, _| !is_among(key, &UNTRACKED));
     if let Some(Value::Object(metadata)) = fields.0.get_mut("f:metadata") {
-        metadata.remove(ITSELF);
-        for name in UNTRACKED_META {
-            metadata.remove(&field_key(name));
-        }
+        metadata.retain(|key, _| key != ITSELF && !is_among(key, &UNTRACKED_META));
         if metadata.is_empty() {
             fields.0.remove("f:metadata");
         }

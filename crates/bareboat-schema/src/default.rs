@@ -5,6 +5,7 @@
 
 mod weight;
 
+use crate::prune::is_scalar;
 use crate::schema::{Flags, Node, Schema};
 use bareboat_api::Value;
 
@@ -56,6 +57,10 @@ fn fill(value: &mut Value, node: &Node, room: &mut usize) -> Result<(), TooManyD
             }
             let mut declared = node.in_order();
             for (name, member) in map.iter_mut() {
+                // Nothing is filled into most members, which need not be looked up.
+                if is_scalar(member) && !member.is_null() {
+                    continue;
+                }
                 if let Some(property) = declared.property(name) {
                     fill(member, property, room)?;
                 } else if let Some(schema) = node.additional() {

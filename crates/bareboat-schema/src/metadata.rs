@@ -196,20 +196,21 @@ impl Coercer<'_> {
         if meta.is_null() {
             *meta = Value::object();
         }
-        let path = path.child("metadata");
+        let path = || path.child("metadata");
         match meta {
             Value::Object(meta) => self.record(meta, META, &path),
-            other if !self.drop => Err(wrong(path, "an object", other)),
+            other if !self.drop => Err(wrong(path(), "an object", other)),
             _ => Ok(()),
         }
     }
 
-    /// Normalises one record by its table of members.
+    /// Normalises one record by its table of members. Every write comes here: a path is made only
+    /// for an error.
     fn record(
         &mut self,
         map: &mut Map,
         members: &[(&str, MetadataType)],
-        path: &FieldPath,
+        path: &dyn Fn() -> FieldPath,
     ) -> Result<(), MetadataError> {
         let mut failure = None;
         map.retain(|key, value| {
@@ -218,11 +219,11 @@ impl Coercer<'_> {
             }
             let Some((_, shape)) = members.iter().find(|(name, _)| *name == key) else {
                 if let Some(unknown) = &mut self.unknown {
-                    unknown.push(path.child(key).as_str().to_owned());
+                    unknown.push(path().child(key).as_str().to_owned());
                 }
                 return false;
             };
-            match self.shape(value, shape, &path.child(key)) {
+            match self.shape(value, shape, &|| path().child(key)) {
                 Ok(keep) => keep,
                 Err(_) if self.drop => false,
                 Err(error) => {
@@ -239,7 +240,7 @@ impl Coercer<'_> {
         &mut self,
         value: &mut Value,
         shape: &MetadataType,
-        path: &FieldPath,
+        path: &dyn Fn() -> FieldPath,
     ) -> Result<bool, MetadataError> {
         if value.is_null() {
             return Ok(false);
@@ -265,13 +266,13 @@ impl Coercer<'_> {
             }
             (MetadataType::Texts, Value::Object(map)) => {
                 for (key, member) in map.iter_mut() {
-                    self.text(member, &path.child(key))?;
+                    self.text(member, || path().child(key))?;
                 }
                 return Ok(!map.is_empty());
             }
             (MetadataType::List, Value::Array(list)) => {
                 for (index, item) in list.iter_mut().enumerate() {
-                    self.text(item, &path.index(index))?;
+                    self.text(item, || path().index(index))?;
                 }
                 return Ok(!list.is_empty());
             }
@@ -280,7 +281,7 @@ impl Coercer<'_> {
                     if item.is_null() {
                         *item = Value::object();
                     }
-                    let path = path.index(index);
+                    let path = || path().index(index);
                     match item {
                         Value::Object(map) => {
                             self.record(map, members, &path)?;
@@ -290,7 +291,7 @@ impl Coercer<'_> {
                                 }
                             }
                         }
-                        other => return Err(wrong(path, "an object", other)),
+                        other => return Err(wrong(path(), "an object", other)),
                     }
                 }
                 return Ok(!list.is_empty());
@@ -298,17 +299,21 @@ impl Coercer<'_> {
             (MetadataType::Object, Value::Object(_)) => return Ok(true),
             _ => {}
         }
-        Err(wrong(path.clone(), shape.words(), value))
+        Err(wrong(path(), shape.words(), value))
     }
 
-    fn text(&mut self, value: &mut Value, path: &FieldPath) -> Result<(), MetadataError> {
+    fn text(
+        &mut self,
+        value: &mut Value,
+        path: impl FnOnce() -> FieldPath,
+    ) -> Result<(), MetadataError> {
         match value {
             Value::String(_) => Ok(()),
             Value::Null => {
                 *value = Value::string("");
                 Ok(())
             }
-            other => Err(wrong(path.clone(), "a string", other)),
+            other => Err(wrong(path(), "a string", other)),
         }
     }
 }

@@ -53,7 +53,7 @@ impl Pruner<'_> {
                     return;
                 }
                 for (index, item) in list.iter_mut().enumerate() {
-                    self.at_index(index, |this| {
+                    self.at_index(index, item, |this, item| {
                         if preserved {
                             this.prune_preserved(item, items);
                         } else {
@@ -81,16 +81,20 @@ impl Pruner<'_> {
                 return true;
             }
             if let Some(property) = declared.property(key) {
-                self.at_key(key, |this| this.prune(member, Some(property), false));
+                self.at_key(key, member, |this, member| {
+                    this.prune(member, Some(property), false)
+                });
                 return true;
             }
             match &node.additional {
                 Additional::Node(schema) => {
-                    self.at_key(key, |this| this.prune(member, Some(schema), false));
+                    self.at_key(key, member, |this, member| {
+                        this.prune(member, Some(schema), false)
+                    });
                     true
                 }
                 Additional::Allowed(_) => {
-                    self.at_key(key, |this| this.prune(member, None, false));
+                    self.at_key(key, member, |this, member| this.prune(member, None, false));
                     true
                 }
                 Additional::Absent if preserved => true,
@@ -115,15 +119,17 @@ impl Pruner<'_> {
                         continue;
                     }
                     if let Some(schema) = node.member(key) {
-                        self.at_key(key, |this| this.prune(member, Some(schema), false));
+                        self.at_key(key, member, |this, member| {
+                            this.prune(member, Some(schema), false)
+                        });
                     } else if matches!(node.additional, Additional::Allowed(_)) {
-                        self.at_key(key, |this| this.prune(member, None, false));
+                        self.at_key(key, member, |this, member| this.prune(member, None, false));
                     }
                 }
             }
             Value::Array(list) => {
                 for (index, item) in list.iter_mut().enumerate() {
-                    self.at_index(index, |this| {
+                    self.at_index(index, item, |this, item| {
                         this.prune_preserved(item, node.items.as_deref());
                     });
                 }
@@ -148,7 +154,11 @@ impl Pruner<'_> {
         }
     }
 
-    fn at_key(&mut self, key: &str, then: impl FnOnce(&mut Self)) {
+    /// Enters a member. A scalar has nothing to prune.
+    fn at_key(&mut self, key: &str, member: &mut Value, then: impl FnOnce(&mut Self, &mut Value)) {
+        if is_scalar(member) {
+            return;
+        }
         let length = self.path.len();
         // The path is only needed if the caller collects unknown fields, but an empty path marks
         // the root.
@@ -156,16 +166,30 @@ impl Pruner<'_> {
             self.path.push('.');
         }
         self.path.push_str(key);
-        then(self);
+        then(self, member);
         self.path.truncate(length);
     }
 
-    fn at_index(&mut self, index: usize, then: impl FnOnce(&mut Self)) {
+    /// Enters an element.
+    fn at_index(
+        &mut self,
+        index: usize,
+        item: &mut Value,
+        then: impl FnOnce(&mut Self, &mut Value),
+    ) {
+        if is_scalar(item) {
+            return;
+        }
         let length = self.path.len();
         let _ = write!(self.path, "[{index}]");
-        then(self);
+        then(self, item);
         self.path.truncate(length);
     }
+}
+
+/// Returns whether a value has no parts.
+pub(crate) fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Object(_) | Value::Array(_))
 }
 
 /// Returns whether a member of a resource need not be declared.
@@ -178,6 +202,9 @@ fn drop_nulls(value: &mut Value, node: &Node) {
         Value::Object(map) => {
             let mut declared = node.in_order();
             map.retain(|key, member| {
+                if is_scalar(member) && !member.is_null() {
+                    return true;
+                }
                 let Some(schema) = declared.property(key).or_else(|| node.additional()) else {
                     return true;
                 };

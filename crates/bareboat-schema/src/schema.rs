@@ -12,6 +12,7 @@ use crate::format::Format;
 use crate::rules::Pattern;
 use bareboat_api::Value;
 use bareboat_api::typing::{ListKey, ListType};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// The error of a schema that cannot be compiled.
@@ -146,14 +147,27 @@ pub(crate) struct InOrder<'n> {
     rest: &'n [(Box<str>, Arc<Node>)],
 }
 
+/// How many declared members are compared before the rest is searched.
+const NEAR: usize = 4;
+
 impl<'n> InOrder<'n> {
     /// Returns the declared member of that name, which must come after all earlier names.
     pub(crate) fn property(&mut self, name: &str) -> Option<&'n Node> {
-        let (first, after) = self.rest.split_first()?;
-        if *first.0 == *name {
-            self.rest = after;
-            return Some(&first.1);
+        // Objects leave out some members, seldom many in a row.
+        for (index, (key, node)) in self.rest.iter().take(NEAR).enumerate() {
+            match (**key).cmp(name) {
+                Ordering::Less => {}
+                Ordering::Equal => {
+                    self.rest = &self.rest[index + 1..];
+                    return Some(node);
+                }
+                Ordering::Greater => {
+                    self.rest = &self.rest[index..];
+                    return None;
+                }
+            }
         }
+        self.rest = self.rest.get(NEAR..)?;
         match self.rest.binary_search_by(|(key, _)| (**key).cmp(name)) {
             Ok(index) => {
                 let found = &self.rest[index].1;

@@ -22,7 +22,7 @@ impl Map {
 
     /// Returns a map of members in any order; of two members with the same key the last one stays.
     pub fn from_unsorted(mut members: Vec<(Str, Value)>) -> Map {
-        if !members.is_sorted_by(|a, b| a.0 < b.0) {
+        if members.len() > 1 && !members.is_sorted_by(|a, b| a.0 < b.0) {
             members.sort_by(|a, b| a.0.cmp(&b.0));
             // dedup_by keeps the earlier of two; swapping first makes the later one win.
             members.dedup_by(|later, earlier| {

@@ -93,20 +93,26 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
 /// Returns whether no byte of a string has to be escaped.
 fn is_plain(bytes: &[u8]) -> bool {
     let plain = |byte: &u8| *byte >= 0x20 && *byte != b'"' && *byte != b'\\';
-    // The last eight bytes overlap the word before them.
+    // The last eight bytes overlap the word before them, and the halves of a shorter word overlap.
     let Some(last) = bytes.last_chunk() else {
-        return bytes.iter().all(plain);
+        return match (bytes.first_chunk(), bytes.last_chunk()) {
+            (Some(&head), Some(&tail)) => {
+                let (head, tail) = (u32::from_le_bytes(head), u32::from_le_bytes(tail));
+                is_plain_word(u64::from(head) | u64::from(tail) << 32)
+            }
+            _ => bytes.iter().all(plain),
+        };
     };
     let (words, _) = bytes.as_chunks();
-    words.iter().all(is_plain_word) && is_plain_word(last)
+    let is_plain = |word: &[u8; 8]| is_plain_word(u64::from_le_bytes(*word));
+    words.iter().all(is_plain) && is_plain(last)
 }
 
 /// The same for eight bytes at once: a byte below 0x20, or equal to a quote or backslash, sets its top bit. A byte after
 /// such a one may set its own by mistake, which does not change the answer.
-fn is_plain_word(word: &[u8; 8]) -> bool {
+fn is_plain_word(word: u64) -> bool {
     const ONES: u64 = u64::MAX / 255;
     const TOPS: u64 = ONES << 7;
-    let word = u64::from_le_bytes(*word);
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & TOPS;
     let quotes = below(word ^ (ONES * u64::from(b'"')), 1);
     let backslashes = below(word ^ (ONES * u64::from(b'\\')), 1);
@@ -154,6 +160,8 @@ mod tests {
                 assert_eq!(print_string(&text).as_bytes(), escaped, "{text:?}");
                 let plain = byte >= 0x20 && byte != b'"' && byte != b'\\';
                 assert_eq!(is_plain(text.as_bytes()), plain, "{text:?}");
+                let short = format!("{}{}", "x".repeat(before), char::from(byte));
+                assert_eq!(is_plain(short.as_bytes()), plain, "{short:?}");
             }
         }
     }

@@ -116,14 +116,25 @@ impl Level {
     }
 
     fn push(&mut self, own: Option<Own>, level: Level, key: impl Fn() -> Str) {
-        let changed = Map::from_unsorted(level.changed);
-        push(&mut self.changed, own == Some(Own::Changed), changed, &key);
-        let removed = Map::from_unsorted(level.removed);
-        push(&mut self.removed, own == Some(Own::Removed), removed, &key);
+        let changes = own == Some(Own::Changed);
+        if changes || !level.changed.is_empty() {
+            let changed = Map::from_unsorted(level.changed);
+            push(&mut self.changed, changes, changed, &key);
+        }
+        let removes = own == Some(Own::Removed);
+        if removes || !level.removed.is_empty() {
+            let removed = Map::from_unsorted(level.removed);
+            push(&mut self.removed, removes, removed, &key);
+        }
     }
 
     /// Compares the members of two objects.
     fn members(&mut self, old: Option<&Map>, new: Option<&Map>, node: &dyn TypeNode) {
+        match (old, new) {
+            (None, Some(new)) => self.changed.reserve(new.len()),
+            (Some(old), None) => self.removed.reserve(old.len()),
+            _ => {}
+        }
         zip(old, new, |name, old, new| {
             self.compare(old, new, || member(node, name).node, || field_key(name));
         });

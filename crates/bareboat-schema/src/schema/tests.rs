@@ -114,3 +114,27 @@ properties:
         NodeType::Scalar
     );
 }
+
+#[test]
+fn members_in_order_are_found_whatever_is_left_out() {
+    let names: Vec<String> = (0..12).map(|at| format!("m{at:02}")).collect();
+    let properties: Vec<String> = names
+        .iter()
+        .map(|name| format!("{name}: {{type: string}}"))
+        .collect();
+    let schema = schema(&format!(
+        "{{type: object, properties: {{{}}}}}",
+        properties.join(", ")
+    ));
+    for chosen in 0_u32..1 << names.len() {
+        let mut declared = schema.root.in_order();
+        for (at, name) in names.iter().enumerate() {
+            let undeclared = format!("{name}x");
+            if chosen & 1 << at != 0 {
+                assert!(declared.property(name).is_some(), "{name} of {chosen:b}");
+            } else if at % 3 == 0 {
+                assert!(declared.property(&undeclared).is_none());
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Validation of `anyOf`, `oneOf`, `allOf` and `not`.
 
-use super::Old;
+use super::correlate::Before;
 use super::value::{Checker, ValuePath};
 use crate::schema::{Checks, Node};
 use bareboat_api::{FieldError, Value};
@@ -12,7 +12,7 @@ impl Checker<'_> {
         &mut self,
         checks: &Checks,
         value: &Value,
-        old: Option<Old<'_>>,
+        old: &Before<'_, '_>,
         place: &ValuePath<'_>,
     ) -> usize {
         let mut passed = 0;
@@ -77,7 +77,7 @@ impl Checker<'_> {
         branches: &[Arc<Node>],
         first_suffices: bool,
         value: &Value,
-        old: Option<Old<'_>>,
+        old: &Before<'_, '_>,
         place: &ValuePath<'_>,
     ) -> (usize, Option<(usize, Vec<FieldError>)>, usize) {
         let mut valid = 0;

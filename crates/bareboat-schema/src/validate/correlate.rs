@@ -5,6 +5,7 @@
 use crate::schema::{Kind, Node};
 use bareboat_api::Value;
 use bareboat_api::typing::ListType;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// The old value at a place, with the schema that defines how its parts correspond.
@@ -31,6 +32,43 @@ impl<'a> Old<'a> {
             list: list.unwrap_or(&[]),
             by_key: None,
         }
+    }
+}
+
+/// The old value at a place. It is looked up when it is needed, once: most updates are valid, and
+/// need few old values.
+pub(crate) struct Before<'p, 'v> {
+    /// The old value that this one is a member of, and its name there.
+    of: Option<(&'p Before<'p, 'v>, &'p str)>,
+    found: OnceCell<Option<Old<'v>>>,
+}
+
+impl<'p, 'v> Before<'p, 'v> {
+    /// An old value that is known, or known to be absent.
+    pub(crate) fn known(old: Option<Old<'v>>) -> Before<'p, 'v> {
+        Before {
+            of: None,
+            found: OnceCell::from(old),
+        }
+    }
+
+    /// Returns the old value of a member.
+    pub(crate) fn member(&'p self, name: &'p str) -> Before<'p, 'v> {
+        match self.found.get() {
+            Some(None) => Before::known(None),
+            _ => Before {
+                of: Some((self, name)),
+                found: OnceCell::new(),
+            },
+        }
+    }
+
+    /// Looks the old value up.
+    pub(crate) fn find(&self) -> Option<Old<'v>> {
+        *self.found.get_or_init(|| {
+            let (of, name) = self.of?;
+            of.find()?.member(name)
+        })
     }
 }
 

@@ -41,7 +41,9 @@ impl Checker<'_> {
 
     /// Only the first of the three is reported.
     fn check_length_and_pattern(&mut self, checks: &Checks, text: &str, place: &ValuePath<'_>) {
-        if checks.max_length.is_some() || checks.min_length.is_some() {
+        // A text has at most as many characters as bytes.
+        let may_be_long = |limit| text.len() as i64 > limit;
+        if checks.max_length.is_some_and(may_be_long) || checks.min_length.is_some() {
             let length = text.chars().count() as i64;
             if let Some(limit) = checks.max_length
                 && length > limit

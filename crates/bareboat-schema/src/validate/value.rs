@@ -2,7 +2,7 @@
 //!
 //! Upstream: kube-openapi pkg/validation/validate; apiextensions pkg/apiserver/validation.
 
-use super::{Old, same};
+use super::correlate::{Before, Old, same};
 use crate::number;
 use crate::schema::{Additional, Checks, Flags, Kind, Node};
 use bareboat_api::field::go_quote;
@@ -32,7 +32,7 @@ pub(crate) fn check_value(
         parent: None,
         step: Step::Root,
     };
-    checker.visit(node, value, old, &here);
+    checker.visit(node, value, &Before::known(old), &here);
     let composed = checker.composed;
     let mut found = checker.errors;
     if composed {
@@ -103,7 +103,7 @@ impl Checker<'_> {
         &mut self,
         node: &Node,
         value: &Value,
-        old: Option<Old<'_>>,
+        old: &Before<'_, '_>,
         place: &ValuePath<'_>,
     ) -> usize {
         // A list of errors that is full stays an answer, whatever else is wrong.
@@ -113,7 +113,7 @@ impl Checker<'_> {
         let start = self.errors.len();
         let passed = self.check(node, value, old, place);
         if self.errors.len() > start
-            && let Some(old) = old
+            && let Some(old) = old.find()
             && same(value, old)
         {
             self.forget(start);
@@ -125,7 +125,7 @@ impl Checker<'_> {
         &mut self,
         node: &Node,
         value: &Value,
-        old: Option<Old<'_>>,
+        old: &Before<'_, '_>,
         place: &ValuePath<'_>,
     ) -> usize {
         let checks = node.checks.as_deref();
@@ -162,14 +162,14 @@ impl Checker<'_> {
             Value::Array(list) => {
                 passed += 2;
                 if let Some(items) = &node.items {
-                    let mut elements = old.map(Old::elements);
+                    let mut elements = old.find().map(Old::elements);
                     for (index, item) in list.iter().enumerate() {
                         let here = ValuePath {
                             parent: Some(place),
                             step: Step::Element(index),
                         };
                         let before = elements.as_mut().and_then(|old| old.find(item));
-                        passed += self.visit(items, item, before, &here);
+                        passed += self.visit(items, item, &Before::known(before), &here);
                     }
                 }
                 if let Some(checks) = checks {
@@ -242,7 +242,7 @@ impl Checker<'_> {
         &mut self,
         node: &Node,
         map: &bareboat_api::Map,
-        old: Option<Old<'_>>,
+        old: &Before<'_, '_>,
         place: &ValuePath<'_>,
     ) -> usize {
         let mut passed = 0;
@@ -264,12 +264,15 @@ impl Checker<'_> {
             };
             let type_meta =
                 self.resource && place.is_root() && matches!(name, "apiVersion" | "kind");
-            let before = old.filter(|_| !type_meta).and_then(|old| old.member(name));
+            let before = match type_meta {
+                true => Before::known(None),
+                false => old.member(name),
+            };
             let here = ValuePath {
                 parent: Some(place),
                 step: Step::Member(name),
             };
-            passed += self.visit(schema, member, before, &here);
+            passed += self.visit(schema, member, &before, &here);
         }
         if let Some(checks) = node.checks.as_deref() {
             for name in &checks.required {

@@ -145,7 +145,8 @@ impl Sequencer {
     }
 
     fn decide(&self, units: &[Unit]) -> Decided {
-        let mut decisions = Decisions::new(self.mark.last);
+        let writes = units.iter().map(|unit| unit.writes.len()).sum();
+        let mut decisions = Decisions::new(self.mark.last, writes);
         let verdicts = units
             .iter()
             .map(|unit| decisions.decide(&unit.writes))

@@ -106,16 +106,34 @@ pub(crate) struct Decisions {
     pub(crate) last: u64,
     pub(crate) records: Vec<Record>,
     pub(crate) events: Events,
-    overlay: AHashMap<(u32, Arc<str>), Option<Arc<Entry>>>,
+    /// What earlier writes of the batch left; `None` for a batch of one write, which finds nothing of that.
+    overlay: Option<Overlay>,
+}
+
+/// The entries that the writes of a batch leave, by resource and key.
+type Overlay = AHashMap<(u32, Arc<str>), Option<Arc<Entry>>>;
+
+/// The earlier content of some places of the overlay.
+type Undo = SmallVec<[((u32, Arc<str>), Option<Option<Arc<Entry>>>); 1]>;
+
+/// Restores the overlay after a unit failed.
+fn restore(overlay: &mut Overlay, undo: Undo) {
+    for (id, before) in undo.into_iter().rev() {
+        match before {
+            Some(before) => overlay.insert(id, before),
+            None => overlay.remove(&id),
+        };
+    }
 }
 
 impl Decisions {
-    pub(crate) fn new(last: u64) -> Self {
+    /// Begins a batch of so many writes after revision `last`.
+    pub(crate) fn new(last: u64, writes: usize) -> Self {
         Self {
             last,
-            records: Vec::new(),
-            events: Vec::new(),
-            overlay: AHashMap::new(),
+            records: Vec::with_capacity(writes),
+            events: Vec::with_capacity(writes),
+            overlay: (writes > 1).then(Overlay::new),
         }
     }
 
@@ -125,12 +143,12 @@ impl Decisions {
         let mut done = SmallVec::new();
         let mut on_batch = false;
         // The earlier content of the overlay, to restore it if the unit fails.
-        let mut undo = SmallVec::<[_; 1]>::new();
+        let mut undo = Undo::new();
         for (index, write) in writes.iter().enumerate() {
-            let id = (write.resource.id, write.key.clone());
-            let overlaid = match self.overlay.is_empty() {
-                true => None,
-                false => self.overlay.get(&id).cloned(),
+            let id = || (write.resource.id, write.key.clone());
+            let overlaid = match &self.overlay {
+                Some(overlay) if !overlay.is_empty() => overlay.get(&id()).cloned(),
+                _ => None,
             };
             let find = |resource: &Resource, key: &Arc<str>| {
                 let overlaid = self.overlay.get(&(resource.id, key.clone()));
@@ -150,11 +168,8 @@ impl Decisions {
                 self.last = last;
                 self.records.truncate(kept);
                 self.events.truncate(kept);
-                for (id, before) in undo.into_iter().rev() {
-                    match before {
-                        Some(before) => self.overlay.insert(id, before),
-                        None => self.overlay.remove(&id),
-                    };
+                if let Some(overlay) = &mut self.overlay {
+                    restore(overlay, undo);
                 }
                 return Verdict {
                     result: Err((index, error)),
@@ -162,8 +177,10 @@ impl Decisions {
                 };
             }
             let (committed, now) = self.accept(write, found);
-            undo.push((id.clone(), overlaid));
-            self.overlay.insert(id, now);
+            if let Some(overlay) = &mut self.overlay {
+                undo.push((id(), overlaid));
+                overlay.insert(id(), now);
+            }
             done.push(committed);
         }
         Verdict {
