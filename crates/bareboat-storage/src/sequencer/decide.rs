@@ -150,16 +150,17 @@ impl Decisions {
                 Some(overlay) if !overlay.is_empty() => overlay.get(&id()).cloned(),
                 _ => None,
             };
-            let find = |resource: &Resource, key: &Arc<str>| {
-                let overlaid = self.overlay.get(&(resource.id, key.clone()));
-                overlaid.map_or_else(|| resource.get(key), Clone::clone)
-            };
             on_batch |= overlaid.is_some();
-            let whole = write.part_of.as_ref();
-            on_batch |= whole.is_some_and(|whole| {
-                let id = (whole.resource.id, whole.key.clone());
-                self.overlay.contains_key(&id)
-            });
+            let of_batch = |resource: &Resource, key: &Arc<str>| {
+                let overlay = self.overlay.as_ref()?;
+                overlay.get(&(resource.id, key.clone())).cloned()
+            };
+            if let Some(whole) = &write.part_of {
+                on_batch |= of_batch(&whole.resource, &whole.key).is_some();
+            }
+            let find = |resource: &Resource, key: &Arc<str>| {
+                of_batch(resource, key).unwrap_or_else(|| resource.get(key))
+            };
             let found = match &overlaid {
                 Some(found) => found.clone(),
                 None => write.resource.get(&write.key),
