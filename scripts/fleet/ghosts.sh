@@ -31,7 +31,7 @@ pods() { kubectl get --raw "$views/api/v1/pods?limit=1&withRemainingCount=true" 
 
 "$peers/fleet-peers" requests --members "$members" --pods $((objects / 10)) >"$here/requests.log" 2>"$here/requests.err" || fail "requests: $(cat "$here/requests.err")"
 while read -r line; do
-    checked "$(field "$line" what): p50 $(field "$line" p50) ms, p99 $(field "$line" p99) ms, $(field "$line" found) found"
+    checked "$(field "$line" what): p50 $(field "$line" p50) ms (target $(field "$line" target)), p99 $(field "$line" p99) ms, $(field "$line" found) found"
 done <"$here/requests.log"
 
 # Idle: bookmarks and probes only.

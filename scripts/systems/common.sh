@@ -95,7 +95,8 @@ authority() {
     openssl req -x509 -newkey rsa:2048 -nodes -keyout "$here/$1.key" -subj "/CN=$1" -days 30 -out "$here/$1.crt" 2>/dev/null
 }
 
-# kube_apiserver: starts etcd, a kube-apiserver with its aggregation layer, and some controllers; sets KUBECONFIG.
+# kube_apiserver FLAG...: starts etcd, a kube-apiserver with its aggregation layer, and some controllers; sets KUBECONFIG. The flags
+# are for the kube-apiserver.
 kube_apiserver() {
     needs "$peers/etcd" "$peers/kube-apiserver" "$peers/kube-controller-manager" openssl python3
     local port etcd peer
@@ -118,7 +119,7 @@ kube_apiserver() {
         --requestheader-client-ca-file "$here/front-proxy-ca.crt" --requestheader-allowed-names front-proxy-client \
         --requestheader-username-headers X-Remote-User --requestheader-group-headers X-Remote-Group \
         --requestheader-extra-headers-prefix X-Remote-Extra- \
-        --proxy-client-cert-file "$here/front-proxy-client.crt" --proxy-client-key-file "$here/front-proxy-client.key"
+        --proxy-client-cert-file "$here/front-proxy-client.crt" --proxy-client-key-file "$here/front-proxy-client.key" "$@"
     export KUBECONFIG="$here/admin.kubeconfig"
     kubectl config set-cluster local --server "https://127.0.0.1:$port" --certificate-authority "$here/ca.crt" --embed-certs >/dev/null
     kubectl config set-credentials admin --client-certificate "$here/admin.crt" --client-key "$here/admin.key" --embed-certs >/dev/null

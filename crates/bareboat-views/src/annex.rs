@@ -71,9 +71,9 @@ impl Annex for ViewsAnnex {
 }
 
 impl ViewsAnnex {
-    /// Returns whether another server answers. This one does not know the members.
+    /// Returns whether another server answers, and authorizes. This one does not know the members.
     fn is_elsewhere(&self) -> bool {
-        !matches!(self.0.members.place(), Place::Here)
+        matches!(self.0.members.place(), Place::There(_))
     }
 
     /// Returns whether a member, or any of them, decides itself who reads its objects.

@@ -26,6 +26,8 @@ const LARGEST: usize = 50_000;
 /// How much of a list without limit is read before its head is sent. A search that turns out to be too long by then is answered by
 /// an error; later it can only break off.
 const HELD: usize = 1 << 20;
+/// The most bytes of what follows the items.
+const TAIL: usize = 2;
 /// The most objects of an answer that cannot be streamed.
 const LARGEST_WHOLE: usize = 20_000;
 
@@ -259,6 +261,8 @@ pub(crate) fn next(search: &Search, page: &Rendered) -> String {
 
 /// Adds items to a list.
 pub(crate) fn append(out: &mut BytesMut, items: &[Bytes], some: &mut bool) {
+    // A page is large: it must not be copied again and again as it grows.
+    out.reserve(items.iter().map(|item| item.len() + 1).sum::<usize>() + TAIL);
     for item in items {
         if *some {
             out.extend_from_slice(b",");

@@ -1,7 +1,11 @@
 //! Members and hubs that fail: rows stay, watches resume, nothing is listed without need.
 
+use super::load::{own_versions, shown_versions};
+use super::restarts::{list, watch};
 use super::witness::{Witness, each, none};
-use super::{Fleet, TYPES, VIEWS, condition, kubeconfig, places};
+use super::{Fleet, TYPES, condition, kubeconfig, places};
+use crate::kubectl::Kubectl;
+use crate::process::{eventually, run};
 use bareboat_rig::proxy::Proxy;
 use serde_json::{Value, json};
 
@@ -113,6 +117,30 @@ fn a_hub_that_was_killed_resumes_without_a_list() {
     );
     let since = witness.resumed(&asked);
     assert_eq!((since.lists, since.watches), (none(), each(1)));
+    // The same if it ends in order.
+    let asked = witness.asked();
+    fleet.hub = fleet.hub.restarted();
+    let since = witness.resumed(&asked);
+    fleet.synced("c1");
+    assert_eq!((since.lists, since.watches), (none(), each(1)));
+}
+
+/// The changes of configmaps in the default namespace after a version, as `TYPE cluster/namespace/name`. A configmap that the member
+/// makes now ends them.
+fn changes(fleet: &Fleet, member: &Kubectl, version: &str, last: &str) -> Vec<String> {
+    member.gives(&format!("create configmap {last} --from-literal a=1"));
+    let mut following = watch(fleet, "configmaps", &format!("resourceVersion={version}"));
+    let mut changes = Vec::new();
+    loop {
+        let event = following.json();
+        let place = places(&json!({"items": [event["object"]]})).remove(0);
+        if place.ends_with(last) {
+            break;
+        }
+        changes.push(format!("{} {place}", event["type"].as_str().unwrap()));
+    }
+    changes.sort();
+    changes
 }
 
 #[test]
@@ -156,18 +184,86 @@ fn a_member_that_was_killed_is_equal_again() {
     let since = witness.resumed(&asked);
     assert_eq!(since.lists, none());
     // Only what differs was written.
-    let path = format!(
-        "{VIEWS}/api/v1/namespaces/default/configmaps?watch=true&resourceVersion={version}&timeoutSeconds=10"
+    assert_eq!(
+        changes(&fleet, &fleet.members[0], version, "last"),
+        ["ADDED c1/default/d", "DELETED c1/default/a"]
     );
-    let events = fleet.hub.gives(&format!("get --raw '{path}'"));
-    let mut changed: Vec<String> = Vec::new();
-    for line in events.lines() {
-        let event: Value = serde_json::from_str(line).unwrap();
-        let place = places(&json!({"items": [event["object"]]})).remove(0);
-        changed.push(format!("{} {place}", event["type"].as_str().unwrap()));
+    // The same if it ends in order.
+    let asked = witness.asked();
+    let member = fleet.members.remove(0);
+    fleet.members.push(member.restarted());
+    let since = witness.resumed(&asked);
+    fleet.synced("c1");
+    assert_eq!(since.lists, none());
+}
+
+#[test]
+fn a_member_that_restarts_and_forgot_is_listed_once() {
+    let witness = Witness::new();
+    let Some(fleet) = Fleet::new(0) else {
+        return;
+    };
+    let Some(mut member) = witness.start(&["--retain-revisions", "16"]) else {
+        return;
+    };
+    let proxy = Proxy::to(member.home.port());
+    for name in ["kept", "changed", "removed-1", "removed-2"] {
+        member.gives(&format!("create configmap {name} --from-literal a=1"));
     }
-    changed.sort();
-    assert_eq!(changed, ["ADDED c1/default/d", "DELETED c1/default/a"]);
+    let spec = json!({
+        "kubeconfig": kubeconfig(&member, Some(proxy.port)),
+        "syncResources": serde_json::from_str::<Value>(TYPES).unwrap(),
+    });
+    fleet.apply("c1", spec, json!({}));
+    fleet.synced("c1");
+    for round in [1, 2] {
+        let (_, version) = list(&fleet, "configmaps");
+        let asked = witness.asked();
+        proxy.set_down(true);
+        proxy.drop_all();
+        fleet.until("c1", |cluster| {
+            condition(cluster, "ClusterHealthy").1 == "NotReachable"
+        });
+        let own: Value =
+            serde_json::from_str(&member.gives("get --raw /api/v1/configmaps")).unwrap();
+        let old = own["metadata"]["resourceVersion"].as_str().unwrap();
+        // Once it is killed, once it ends in order.
+        member = match round {
+            1 => member.killed().started(),
+            _ => member.restarted(),
+        };
+        member.gives(&format!("delete configmap removed-{round}"));
+        member.gives(&format!("create configmap new-{round} --from-literal a=1"));
+        for value in 0..40 {
+            member.gives(&format!(
+                "label configmap changed n={round}-{value} --overwrite"
+            ));
+        }
+        eventually("the member forgets", || {
+            let path =
+                format!("/api/v1/configmaps?watch=true&resourceVersion={old}&timeoutSeconds=1");
+            let output = run(&mut member.command(&format!("get --raw '{path}'")), "");
+            output.all().contains("too old").then_some(())
+        });
+        proxy.set_down(false);
+        eventually("the view has what the member has", || {
+            let shown = shown_versions(&list(&fleet, "configmaps").0);
+            (shown == own_versions(&member, "c1")).then_some(())
+        });
+        fleet.synced("c1");
+        // No type was listed twice, and only rows that differ were written.
+        let since = witness.asked().since(&asked);
+        assert_eq!(since.lists.get("configmaps"), Some(&1), "{since:?}");
+        assert!(since.lists.values().all(|count| *count == 1), "{since:?}");
+        assert_eq!(
+            changes(&fleet, &member, &version, &format!("last-{round}")),
+            [
+                format!("ADDED c1/default/new-{round}"),
+                format!("DELETED c1/default/removed-{round}"),
+                "MODIFIED c1/default/changed".to_owned(),
+            ]
+        );
+    }
 }
 
 #[test]
