@@ -42,6 +42,11 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
+/// Gives a server its own folder for temporary tables: one that starts removes those of all servers that share the folder.
+fn temporary(folder: &Path) -> String {
+    format!("--tmpdir={}", folder.display())
+}
+
 /// Runs the command `then` when the test program ends for any reason: the standard input of the shell ends with the
 /// program.
 fn guard(then: &str) -> Child {
@@ -65,7 +70,8 @@ fn template() -> &'static Path {
             .arg(format!(
                 "--datadir={}",
                 folder.path().join("data").display()
-            )));
+            ))
+            .arg(temporary(folder.path())));
         let guard = guard(&format!("rm -rf '{}'", folder.path().display()));
         (folder, guard)
     });
@@ -106,6 +112,7 @@ impl Cluster {
         server
             .arg("--no-defaults")
             .arg(format!("--datadir={}", path("data")))
+            .arg(temporary(self.folder.path()))
             .arg(format!("--port={}", self.port))
             .arg(format!("--socket={}", path("socket")))
             .arg(format!("--pid-file={}", path("pid")))
