@@ -150,16 +150,16 @@ impl Listener for GarbageListener {
         }
         let entry = &event.entry;
         let gone = event.kind == EventKind::Deleted;
-        if (gone || is_deleting(entry))
-            && (self.shared.graph.lock()).is_named_remotely(&entry.facets().uid)
-        {
+        // Every write comes here, and this searches the whole object.
+        let going = gone || is_deleting(entry);
+        if going && (self.shared.graph.lock()).is_named_remotely(&entry.facets().uid) {
             self.shared.queue.add(Job::Remote);
         }
         let none = || Cow::Borrowed(&[][..]);
         let before = event.prev.as_deref().map_or_else(none, owners);
         let after = if gone { none() } else { owners(entry) };
         let linked = !before.is_empty() || !after.is_empty();
-        if !linked && !gone && !is_deleting(entry) {
+        if !linked && !going {
             return;
         }
         let shared = self.shared.clone();

@@ -198,7 +198,9 @@ fn differences(
         new.and_then(Value::as_object),
     );
     let mut level = Level::default();
-    let rule = match (rule(node, old), rule(node, new)) {
+    // Where one of the values is absent, the other one has the rule.
+    let rule_of = |value: Option<&Value>| value.and_then(|value| rule(node, Some(value)));
+    let rule = match (rule_of(old), rule_of(new)) {
         (Some(before), Some(after)) if before != after => {
             // Where the type is open, an object became another type or the reverse.
             level.members(members.0, members.1, node);
