@@ -219,8 +219,10 @@ impl Store {
     /// Checks a write against the present state without committing it: a dry run.
     pub fn rehearse(&self, write: Write) -> Result<(), CommitError> {
         let write = self.prepare(write)?;
-        let find = |resource: &Resource, key: &Arc<str>| resource.get(key);
-        write.judge(write.resource.get(&write.key).as_ref(), &find)
+        let found = write.resource.get(&write.key);
+        let whole = write.part_of.as_ref();
+        let whole = whole.and_then(|whole| whole.resource.get(&whole.key));
+        write.judge(found.as_ref(), whole.as_ref())
     }
 
     /// Returns the revision up to which everything is durable and visible to readers and watchers.

@@ -63,17 +63,15 @@ impl Prepared {
         }
     }
 
-    /// Checks whether `found` is the state that this write expects. `find` returns the entries of other objects.
+    /// Checks whether `found` is the state that this write expects. `whole` is the object that it is part of.
     pub(crate) fn judge(
         &self,
         found: Option<&Arc<Entry>>,
-        find: &dyn Fn(&Resource, &Arc<str>) -> Option<Arc<Entry>>,
+        whole: Option<&Arc<Entry>>,
     ) -> Result<(), CommitError> {
-        if let Some(whole) = &self.part_of {
-            let entry = find(&whole.resource, &whole.key);
-            if entry.is_none_or(|entry| entry.facets().deletion_timestamp.is_some()) {
-                return Err(CommitError::Ending);
-            }
+        let is_ending = |whole: &Arc<Entry>| whole.facets().deletion_timestamp.is_some();
+        if self.part_of.is_some() && whole.is_none_or(is_ending) {
+            return Err(CommitError::Ending);
         }
         if self.depends_on.iter().any(Dependency::is_outdated) {
             return Err(CommitError::Outdated);
@@ -151,21 +149,18 @@ impl Decisions {
                 _ => None,
             };
             on_batch |= overlaid.is_some();
-            let of_batch = |resource: &Resource, key: &Arc<str>| {
-                let overlay = self.overlay.as_ref()?;
-                overlay.get(&(resource.id, key.clone())).cloned()
-            };
-            if let Some(whole) = &write.part_of {
-                on_batch |= of_batch(&whole.resource, &whole.key).is_some();
+            let mut whole = None;
+            if let Some(Whole { resource, key }) = &write.part_of {
+                let overlay = self.overlay.as_ref();
+                let overlaid = overlay.and_then(|it| it.get(&(resource.id, key.clone())));
+                on_batch |= overlaid.is_some();
+                whole = overlaid.map_or_else(|| resource.get(key), Clone::clone);
             }
-            let find = |resource: &Resource, key: &Arc<str>| {
-                of_batch(resource, key).unwrap_or_else(|| resource.get(key))
-            };
             let found = match &overlaid {
                 Some(found) => found.clone(),
                 None => write.resource.get(&write.key),
             };
-            if let Err(error) = write.judge(found.as_ref(), &find) {
+            if let Err(error) = write.judge(found.as_ref(), whole.as_ref()) {
                 self.last = last;
                 self.records.truncate(kept);
                 self.events.truncate(kept);
