@@ -62,7 +62,10 @@ measured noisy --members $((members / 4)) --rate 50 --for 20s
 stop noise
 quiet=$(field "$(cat "$here/quiet.log")" p50) noisy=$(field "$(cat "$here/noisy.log")" p50)
 checked "latency of the others beside one endless, one silent and one fast member: p50 $quiet ms became $noisy ms, $(awk -v a="$noisy" -v b="$quiet" 'BEGIN { printf "%.2f", a / b }') times (target 1.2)"
-for number in 1 2; do curl -sf "$control/mood?member=$((members - number))&mood=good"; done
+for number in 1 2; do
+    curl -sf "$control/mood?member=$((members - number))&mood=good"
+    kubectl annotate pediacluster "$(printf 'ghost-%03d' $((members - number)))" fleet.bareboat.dev/sync- >/dev/null
+done
 all_watch 600
 
 # Informers over the view of all members, and over that of one.
