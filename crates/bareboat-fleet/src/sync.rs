@@ -225,25 +225,40 @@ impl TypeSync {
 
     /// Removes the saved version: until the next list is complete, a restart lists, too.
     async fn forget(&self) -> Result<(), WriteError> {
-        self.write(Vec::new(), Some(String::new())).await.map(drop)
+        self.write(Vec::new(), String::new()).await.map(drop)
     }
 
+    /// Writes changes, and the version that they lead to.
     async fn write(
         &self,
         changes: Vec<bareboat_shelf::Change>,
-        version: Option<String>,
+        version: String,
     ) -> Result<bareboat_shelf::Applied, WriteError> {
-        let progress = version.map(|resource_version| Progress {
+        let progress = Progress {
             version: self.mark.clone(),
-            resource_version,
-        });
+            resource_version: version,
+        };
         let batch = Batch {
             member: self.member,
             kind: self.kind,
             changes,
-            progress,
+            progress: Some(progress),
         };
         self.writer.apply(batch).await
+    }
+
+    /// Writes objects of a list, after everything that others write.
+    async fn fill(
+        &self,
+        changes: Vec<bareboat_shelf::Change>,
+    ) -> Result<bareboat_shelf::Applied, WriteError> {
+        let batch = Batch {
+            member: self.member,
+            kind: self.kind,
+            changes,
+            progress: None,
+        };
+        self.writer.fill(batch).await
     }
 
     /// Notes a version that came without changes.
@@ -338,7 +353,7 @@ impl TypeSync {
             let moved = reached.is_some();
             let next = reached.unwrap_or_else(|| version.clone());
             if !changes.is_empty() {
-                match self.write(changes, Some(next.clone())).await {
+                match self.write(changes, next.clone()).await {
                     Ok(applied) => (self.report)(Report::Changed(applied.changed)),
                     Err(error) => return error.into(),
                 }

@@ -88,7 +88,7 @@ impl TypeSync {
                 let why = format!("the list has more than {limit} objects");
                 return Err(MemberError::Garbage(why).into());
             }
-            let applied = self.write(state.changes, None).await?;
+            let applied = self.fill(state.changes).await?;
             for row in applied.rows {
                 seen.insert(row);
             }

@@ -79,7 +79,7 @@ impl TypeSync {
                 };
                 return Err(MemberError::Garbage(why).into());
             }
-            let applied = self.write(page.changes, None).await?;
+            let applied = self.fill(page.changes).await?;
             for row in applied.rows {
                 seen.insert(row);
             }

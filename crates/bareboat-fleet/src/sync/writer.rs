@@ -2,6 +2,9 @@
 //!
 //! If the queue is full, tasks wait, and so their sockets are not read. Batches that wait are written in one transaction. Versions
 //! that came without changes wait for a batch, or for their time: an idle fleet writes once a minute, however large it is.
+//!
+//! Pages of lists have a queue of their own, and wait for everything else: a member with an endless list must not delay the events of
+//! others. While there are events, pages are written in small parts with a rest after each.
 
 use bareboat_shelf::{Applied, Batch, KindId, MemberId, Progress, Seen, Shelf, ShelfError};
 use std::collections::{HashMap, HashSet};
@@ -14,8 +17,16 @@ use tokio::time::Instant;
 
 /// How many jobs may wait.
 const WAITING: usize = 64;
+/// How many pages of lists may wait.
+const PAGES: usize = 4;
 /// How many changes one transaction has, about.
 const TOGETHER: usize = 2000;
+/// How many objects of a page are written at once while there are events.
+const PART: usize = 100;
+/// For how long after an event there are said to be events.
+const BUSY: Duration = Duration::from_secs(1);
+/// The longest rest after a part of a page.
+const LONGEST_REST: Duration = Duration::from_millis(50);
 
 /// Returns the time in milliseconds since 1970.
 pub(crate) type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -62,8 +73,11 @@ enum Job {
     Apply(Batch, Reply<Applied>),
     /// A version without changes.
     Note(Place, Progress),
-    /// Anything else that writes.
+    /// Anything else that writes, such as the removal of a member. It comes after everything before it, pages too: their tasks may
+    /// have ended.
     Call(Call),
+    /// The end of a list. It comes after the versions before it.
+    Complete(Call),
     /// The same, if it has nothing to do with versions. On a shared shelf it does not hold up the queue: an index may take long.
     Aside(Call),
 }
@@ -72,6 +86,7 @@ enum Job {
 #[derive(Clone)]
 pub(crate) struct Writer {
     jobs: mpsc::Sender<Job>,
+    pages: mpsc::Sender<(Batch, Reply<Applied>)>,
     /// How many transactions with versions there were.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests count them"))]
     pub(crate) transactions: Arc<AtomicU64>,
@@ -86,19 +101,27 @@ impl Writer {
         interval: Duration,
     ) -> (Writer, impl Future<Output = ()>) {
         let (jobs, waiting) = mpsc::channel(WAITING);
+        let (pages, filling) = mpsc::channel(PAGES);
         let transactions = Arc::<AtomicU64>::default();
         let work = Work {
             shelf,
             clock,
             waiting,
+            filling,
             next: None,
+            event: None,
             suspects: HashSet::new(),
             notes: HashMap::new(),
             interval,
             noted: Instant::now(),
             transactions: transactions.clone(),
         };
-        (Writer { jobs, transactions }, work.run())
+        let writer = Writer {
+            jobs,
+            pages,
+            transactions,
+        };
+        (writer, work.run())
     }
 
     /// Notes a version that came without changes. It is saved later, unless the process dies.
@@ -133,6 +156,14 @@ impl Writer {
         answer.await.unwrap_or(Err(WriteError::Closed))
     }
 
+    /// Writes objects of a list.
+    pub(crate) async fn fill(&self, batch: Batch) -> Result<Applied, WriteError> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.pages.send((batch, reply)).await;
+        sent.map_err(|_| WriteError::Closed)?;
+        answer.await.unwrap_or(Err(WriteError::Closed))
+    }
+
     /// Completes a list: removes the rows it did not have, then notes the version.
     pub(crate) async fn complete(
         &self,
@@ -141,8 +172,8 @@ impl Writer {
         seen: Seen,
         progress: Progress,
     ) -> Result<usize, WriteError> {
-        self.call(move |shelf, now| shelf.complete(member, kind, &seen, progress, now))
-            .await
+        let complete = move |shelf: &Shelf, now| shelf.complete(member, kind, &seen, progress, now);
+        self.job(complete, Job::Complete).await
     }
 
     /// Runs any function on the shelf, after all jobs before it.
@@ -172,11 +203,22 @@ impl Writer {
 /// A type of a member.
 type Place = (MemberId, KindId);
 
+/// Whether other jobs are carried out between the parts of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    MayCome,
+    Wait,
+}
+
 /// The work of the writer.
 struct Work {
     shelf: Arc<Shelf>,
     clock: Clock,
     waiting: mpsc::Receiver<Job>,
+    /// Pages of lists.
+    filling: mpsc::Receiver<(Batch, Reply<Applied>)>,
+    /// When an event was last written.
+    event: Option<Instant>,
     /// A job that was taken too early.
     next: Option<Job>,
     /// Members with a write that failed: theirs are not joined with others, so that the fault of one is not that of all.
@@ -195,28 +237,116 @@ impl Work {
             let job = match self.next.take() {
                 Some(job) => job,
                 None => tokio::select! {
+                    biased;
                     job = self.waiting.recv() => match job {
                         Some(job) => job,
                         None => return self.write_notes().await,
                     },
+                    Some((page, reply)) = self.filling.recv() => {
+                        if self.noted.elapsed() >= self.interval {
+                            self.write_notes().await;
+                        }
+                        self.fill(page, reply, Others::MayCome).await;
+                        continue;
+                    }
                     () = tokio::time::sleep_until(self.noted + self.interval), if !self.notes.is_empty() => {
                         self.write_notes().await;
                         continue;
                     }
                 },
             };
-            match job {
-                Job::Note(place, progress) => {
-                    self.notes.insert(place, progress);
+            if matches!(job, Job::Call(_)) {
+                while let Ok((page, reply)) = self.filling.try_recv() {
+                    self.fill(page, reply, Others::Wait).await;
                 }
-                Job::Apply(batch, reply) => self.apply(batch, reply).await,
-                Job::Aside(call) if self.shelf.is_shared() => drop(self.start(call)),
-                Job::Aside(call) => self.call(call).await,
-                Job::Call(call) => {
-                    // It may read versions, or remove them: what was noted before it must not come after it.
-                    self.write_notes().await;
-                    self.call(call).await;
+            }
+            self.carry_out(job).await;
+        }
+    }
+
+    async fn carry_out(&mut self, job: Job) {
+        match job {
+            Job::Note(place, progress) => {
+                self.notes.insert(place, progress);
+            }
+            Job::Apply(batch, reply) => {
+                self.event = Some(Instant::now());
+                self.apply(batch, reply).await;
+            }
+            Job::Aside(call) if self.shelf.is_shared() => drop(self.start(call)),
+            Job::Aside(call) => self.call(call).await,
+            Job::Call(call) | Job::Complete(call) => {
+                // It may read versions, write or remove them: what was noted before it must not come after it.
+                self.write_notes().await;
+                self.call(call).await;
+            }
+        }
+    }
+
+    /// Returns the next job that waits, unless it must come after the page that is being written.
+    fn ready(&mut self) -> Option<Job> {
+        if self.next.is_none() {
+            self.next = self.waiting.try_recv().ok();
+        }
+        self.next.take_if(|job| !matches!(job, Job::Call(_)))
+    }
+
+    /// Writes a page of a list, in parts.
+    async fn fill(&mut self, page: Batch, reply: Reply<Applied>, others: Others) {
+        let (member, kind) = (page.member, page.kind);
+        let mut rest = page.changes;
+        let mut done = Applied::default();
+        while !rest.is_empty() {
+            if reply.is_closed() {
+                return;
+            }
+            let is_busy = self.event.is_some_and(|event| event.elapsed() < BUSY);
+            let later = match is_busy && rest.len() > PART {
+                true => rest.split_off(PART),
+                false => Vec::new(),
+            };
+            let part = Batch {
+                member,
+                kind,
+                changes: std::mem::replace(&mut rest, later),
+                progress: None,
+            };
+            let begun = Instant::now();
+            match self.transact(&Arc::new(vec![part]), 1).await {
+                Ok(Ok(applied)) => {
+                    for one in applied {
+                        done.changed += one.changed;
+                        done.rows.extend(one.rows);
+                    }
                 }
+                Ok(Err(error)) => {
+                    let _ = reply.send(Err(error.into()));
+                    return;
+                }
+                // The reply is dropped, and the task sees that.
+                Err(_) => return,
+            }
+            if others == Others::MayCome {
+                let rest = is_busy.then(|| begun.elapsed() / 2);
+                self.let_others_write(rest.unwrap_or_default()).await;
+            }
+        }
+        let _ = reply.send(Ok(done));
+    }
+
+    /// Carries out the jobs that wait, and those that come in some time. In the rest of it the processor is left to others.
+    async fn let_others_write(&mut self, time: Duration) {
+        let until = Instant::now() + time.min(LONGEST_REST);
+        loop {
+            while let Some(job) = self.ready() {
+                self.carry_out(job).await;
+            }
+            if self.next.is_some() {
+                return;
+            }
+            match tokio::time::timeout_at(until, self.waiting.recv()).await {
+                Ok(Some(job)) => self.next = Some(job),
+                _ => return,
             }
         }
     }
