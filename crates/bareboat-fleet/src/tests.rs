@@ -10,3 +10,4 @@ mod peers;
 mod rig;
 mod shared;
 mod sync;
+mod writer;
