@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// On the Lease of the leader: it syncs members and answers requests to the views.
 pub const SERVES: &str = "fleet.bareboat.dev/leader";
@@ -24,7 +25,9 @@ pub const SERVES: &str = "fleet.bareboat.dev/leader";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a new leader waits for its members.
 const SETTLE: Duration = Duration::from_secs(5);
-/// How often it looks.
+/// How long a request waits for a server that has just started.
+const AT_START: Duration = Duration::from_secs(2);
+/// How often both look.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What a server must know about the others of its store.
@@ -104,6 +107,14 @@ impl Part {
     /// This server has looked at its members.
     pub(crate) fn begun(&self) {
         self.begins.store(false, Ordering::Release);
+    }
+
+    /// Waits for a short time until this server has looked at its members.
+    pub(crate) async fn looked(&self) {
+        let until = Instant::now() + AT_START;
+        while self.begins.load(Ordering::Acquire) && Instant::now() < until {
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     /// Returns which server answers requests.

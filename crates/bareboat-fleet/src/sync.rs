@@ -34,7 +34,7 @@ const BATCH: usize = 500;
 /// The most bytes of one batch.
 const BATCH_BYTES: usize = 4 << 20;
 /// How long a batch is collected.
-const COLLECT: Duration = Duration::from_millis(20);
+const COLLECT: Duration = Duration::from_millis(10);
 /// Up to this many bytes are parsed at once, such as a bookmark: another thread would cost more.
 const SHORT: usize = 4 << 10;
 /// The longest event.

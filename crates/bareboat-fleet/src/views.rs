@@ -171,6 +171,11 @@ impl Members for Fleet {
         self.parts.part.place()
     }
 
+    fn known(&self) -> BoxFuture<'static, ()> {
+        let part = self.parts.part.clone();
+        Box::pin(async move { part.looked().await })
+    }
+
     fn left(&self) -> BoxFuture<'static, ()> {
         let part = self.parts.part.clone();
         Box::pin(async move { part.left().await })

@@ -63,9 +63,17 @@ impl Annex for ViewsAnnex {
     }
 
     fn answer(&self, visit: Visit) -> BoxFuture<'static, Result<Response, Status>> {
-        match self.0.members.place() {
-            Place::Here => Box::pin(answer(self.0.clone(), visit)),
-            place => Box::pin(relay::relay(place, visit)),
+        let views = self.0.clone();
+        match views.members.place() {
+            Place::Here => Box::pin(answer(views, visit)),
+            place @ Place::There(_) => Box::pin(relay::relay(place, visit)),
+            Place::Nowhere(_) => Box::pin(async move {
+                views.members.known().await;
+                match views.members.place() {
+                    Place::Here => answer(views, visit).await,
+                    place => relay::relay(place, visit).await,
+                }
+            }),
         }
     }
 }

@@ -38,6 +38,12 @@ pub trait Members: Send + Sync {
         Place::Here
     }
 
+    /// Waits for a short time until this server knows its members, if it has just started. It is called when
+    /// [`Members::place`] is nowhere.
+    fn known(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Waits until this server does not answer any more, because another one has the members' objects. Watches end then.
     fn left(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::pending())

@@ -22,7 +22,7 @@ const PAGES: usize = 4;
 /// How many changes one transaction has, about.
 const TOGETHER: usize = 2000;
 /// How many objects of a page are written at once while there are events.
-const PART: usize = 100;
+const PART: usize = 40;
 /// For how long after an event there are said to be events.
 const BUSY: Duration = Duration::from_secs(1);
 /// The longest rest after a part of a page.
@@ -327,7 +327,7 @@ impl Work {
                 Err(_) => return,
             }
             if others == Others::MayCome {
-                let rest = is_busy.then(|| begun.elapsed() / 2);
+                let rest = is_busy.then(|| begun.elapsed());
                 self.let_others_write(rest.unwrap_or_default()).await;
             }
         }

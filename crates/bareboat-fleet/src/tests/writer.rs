@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How many objects a page has: more than are written at once while there are events.
-const PAGE: usize = 250;
+const PAGE: usize = 100;
 
 struct Rig {
     _dir: tempfile::TempDir,
