@@ -40,7 +40,7 @@ fn after_a_promotion_versions_from_before_are_expired() {
     let leases = rig.shelf.lease("a", &[]).unwrap();
     rig.site.promote();
     rig.reopen(true);
-    // What the old primary had last may be lost, so every member is listed again, by whoever takes it then.
+    // What the old primary had last may be lost, so every member is listed again, by the server that takes it then.
     for (member, lease) in rig.members.iter().zip(&leases) {
         let progress = rig.shelf.progress(*member).unwrap();
         assert!(

@@ -4,6 +4,7 @@ mod collections;
 mod conditions;
 mod events;
 mod forwarding;
+mod judges;
 mod kubectl;
 mod owners;
 mod pages;
