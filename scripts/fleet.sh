@@ -25,22 +25,7 @@ export suite=fleet root peers="$root/.cache/peers" bin="${CARGO_TARGET_DIR:-$roo
 export FLEET_MEMBERS=${FLEET_MEMBERS:-100} FLEET_OBJECTS=${FLEET_OBJECTS:-10000}
 dir=$(mktemp -d)
 export dir
-# Everything that a session started and left.
-finish() {
-    local file signal
-    for signal in TERM KILL; do
-        for file in "$dir"/*/*.pid; do
-            [ -f "$file" ] && kill -$signal "$(cat "$file")" 2>/dev/null || rm -f "$file"
-        done
-        for _ in $(seq 20); do
-            for file in "$dir"/*/*.pid; do
-                [ -f "$file" ] && ! kill -0 "$(cat "$file")" 2>/dev/null && rm -f "$file"
-            done
-            ls "$dir"/*/*.pid >/dev/null 2>&1 || return 0
-            sleep 0.2
-        done
-    done
-}
+source scripts/systems/finish.sh
 trap finish EXIT
 
 # With optimisations: the hub is measured.

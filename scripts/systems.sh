@@ -22,22 +22,7 @@ done
 export root peers="$root/.cache/peers" bin="${CARGO_TARGET_DIR:-$root/target}/debug"
 dir=$(mktemp -d)
 export dir
-# Everything that a session started and left. A kube-apiserver whose etcd is gone does not end by itself.
-finish() {
-    local file signal
-    for signal in TERM KILL; do
-        for file in "$dir"/*/*.pid; do
-            [ -f "$file" ] && kill -$signal "$(cat "$file")" 2>/dev/null || rm -f "$file"
-        done
-        for _ in $(seq 20); do
-            for file in "$dir"/*/*.pid; do
-                [ -f "$file" ] && ! kill -0 "$(cat "$file")" 2>/dev/null && rm -f "$file"
-            done
-            ls "$dir"/*/*.pid >/dev/null 2>&1 || return 0
-            sleep 0.2
-        done
-    done
-}
+source scripts/systems/finish.sh
 trap finish EXIT
 
 # Always the whole workspace, as in scripts/test.sh, so that nothing is compiled twice with other features.

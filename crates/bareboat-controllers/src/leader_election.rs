@@ -322,7 +322,7 @@ impl State {
         }
     }
 
-    /// Writes that nobody holds the Lease, for as long as this server holds it.
+    /// Clears the holder of the Lease. Tries again after a conflict, while this server is the holder.
     async fn give_back(&self) -> Result<(), Status> {
         loop {
             let held = self

@@ -26,7 +26,7 @@ pub(crate) mod outbound {
         pub(crate) reach: Arc<Reach>,
     }
 
-    /// Calls nobody.
+    /// A client that sends no requests.
     pub(crate) struct Outbound;
 
     /// Judges no addresses.

@@ -88,7 +88,7 @@ impl fmt::Debug for LiveRequest {
 pub struct Review {
     /// The name of the member.
     pub member: String,
-    /// The user, whom the member is told by impersonation.
+    /// The user. The request to the member impersonates this user.
     pub user: Arc<User>,
     /// What the user wants to do.
     pub info: RequestInfo,

@@ -57,7 +57,7 @@ impl Heard {
         self.seen.load(Ordering::Relaxed) > after || self.state.lock().last > after
     }
 
-    /// Stores the end of the log that a read found. Unlike a notification it wakes nobody: the reader knows.
+    /// Stores the end of the log that a read found. It wakes no task, unlike a notification: the reader has the value already.
     pub(super) fn see(&self, last: u64) {
         self.seen.fetch_max(last, Ordering::Relaxed);
     }

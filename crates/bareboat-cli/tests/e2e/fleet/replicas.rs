@@ -139,8 +139,8 @@ impl Group {
         }
     }
 
-    /// Asks until a list has all of these places, and counts how often clients were told to wait. A new leader may answer before
-    /// all its members are synced: its list lacks objects then, or it does not know the type yet.
+    /// Repeats a list until it has all of these objects. Returns how many answers were 503. A new leader may answer before all its
+    /// members are synced: then its list lacks objects, or it does not know the type.
     pub(super) async fn complete(
         &self,
         index: usize,

@@ -34,7 +34,7 @@ impl Controller {
         lease.map_or(0, |lease| lease.term)
     }
 
-    /// Returns whether nobody syncs a member that is to be deleted, because its rows are removed.
+    /// Returns whether a deleted PediaCluster has only its finalizer left: its rows are removed, and no server syncs it.
     fn is_left(&self, object: &Object) -> bool {
         let leased = self.share.as_ref().and_then(|it| it.lease(object.name()));
         object.deletion_timestamp().is_some()
