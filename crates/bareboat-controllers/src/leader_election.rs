@@ -117,6 +117,8 @@ struct State {
     /// The name of this server in the Lease.
     holder: String,
     seen: Mutex<Seen>,
+    /// Held while this server takes or renews the Lease.
+    writing: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// What is known about the Lease.
@@ -160,6 +162,7 @@ impl Controller for Elector {
                 renewed: None,
                 ended: false,
             }),
+            writing: Arc::default(),
         });
         let ending = state.clone();
         context.on_stop(move || {
@@ -176,7 +179,7 @@ impl Controller for Elector {
 
 impl State {
     /// Takes or renews the Lease if that is due. Returns when to look again.
-    async fn take_or_renew(&self) -> Duration {
+    async fn take_or_renew(self: &Arc<Self>) -> Duration {
         let found = self.found();
         let (revision, lease) = match &found {
             Some((entry, lease)) => (entry.revision(), Some(lease)),
@@ -209,10 +212,20 @@ impl State {
         if !wait.is_zero() {
             return wait.min(PERIOD);
         }
+        let writing = self.writing.clone().lock_owned().await;
+        if self.seen.lock().ended {
+            return VALID;
+        }
         let begun = Instant::now();
-        let written = tokio::time::timeout(self.patience(), self.write(lease, &self.holder, VALID));
+        // A task of its own: when the server ends, its outcome is awaited before the Lease is released.
+        let (state, lease, patience) = (self.clone(), lease.cloned(), self.patience());
+        let written = tokio::spawn(async move {
+            let _writing = writing;
+            let write = state.write(lease.as_ref(), &state.holder, VALID);
+            tokio::time::timeout(patience, write).await
+        });
         match written.await {
-            Ok(Ok(term)) => {
+            Ok(Ok(Ok(term))) => {
                 let mut seen = self.seen.lock();
                 seen.renewed = Some(begun);
                 if !seen.ended {
@@ -220,7 +233,7 @@ impl State {
                 }
             }
             outcome => {
-                if let Ok(Err(status)) = outcome
+                if let Ok(Ok(Err(status))) = outcome
                     && !matches!(status.code, 404 | 409)
                 {
                     tracing::warn!(%status, "cannot write the Lease of the leader");
@@ -305,17 +318,15 @@ impl State {
 
     /// Releases the Lease, so that another server leads at once.
     async fn release(&self) {
-        let led = {
-            let mut seen = self.seen.lock();
-            seen.ended = true;
-            self.leadership.leads()
-        };
+        self.seen.lock().ended = true;
         self.leadership.set(false);
-        if !led {
-            return;
-        }
+        let released = async {
+            // The Lease may be taken at this moment, even for the first time.
+            let _written = self.writing.lock().await;
+            self.give_back().await
+        };
         // If this fails, another server takes it when it is no longer valid.
-        match tokio::time::timeout(RELEASE_WITHIN, self.give_back()).await {
+        match tokio::time::timeout(RELEASE_WITHIN, released).await {
             Ok(Ok(())) => {}
             Ok(Err(status)) => tracing::debug!(%status, "cannot release the Lease of the leader"),
             Err(_) => tracing::debug!("cannot release the Lease of the leader in time"),

@@ -9,6 +9,8 @@ use bareboat_controllers::{Client, Options};
 use bareboat_storage::{MemoryBackend, Store, StoreOptions};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::Notify;
 
 const LEASE: &str =
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/bareboat-controllers";
@@ -149,6 +151,58 @@ async fn a_lease_is_released_although_a_renewal_was_under_way() {
         3,
         "two came in between"
     );
+}
+
+/// Holds up the creation of the Lease until the server stops.
+#[derive(Clone, Default)]
+struct Slow {
+    begun: Arc<Notify>,
+    go_on: Arc<Notify>,
+}
+
+impl Mutator for Slow {
+    fn name(&self) -> &'static str {
+        "Slow"
+    }
+
+    fn admit<'a>(
+        &'a self,
+        review: &'a mut Review<'_>,
+        _: &'a dyn Lookup,
+    ) -> BoxFuture<'a, Result<(), Status>> {
+        let creates = review.name == "bareboat-controllers" && review.old.is_none();
+        Box::pin(async move {
+            if creates {
+                self.begun.notify_one();
+                self.go_on.notified().await;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_is_released_although_it_was_being_taken() {
+    let log = MemoryBackend::new().shared();
+    let store = Store::open(Arc::new(log.clone()), StoreOptions::default()).unwrap();
+    let slow = Slow::default();
+    let server = builder(|_| {}).storage(store).mutator(slow.clone());
+    let options = Options {
+        hostname: Some("first".to_owned()),
+        ..Options::default()
+    };
+    let first = Fixture::over(server.build().unwrap(), options).await;
+    slow.begun.notified().await;
+    let client = first.client.clone();
+    let stopping = tokio::spawn(first.stop());
+    // If the server does not stop yet, it releases the Lease as usual.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    slow.go_on.notify_one();
+    stopping.await.unwrap();
+    let lease = client.request(http::Method::GET, LEASE, "application/json", None);
+    let lease = lease.await.unwrap();
+    let holder = lease.at(&["spec", "holderIdentity"]);
+    assert_eq!(holder.and_then(Value::as_str), Some(""));
 }
 
 #[tokio::test(flavor = "multi_thread")]
