@@ -120,15 +120,17 @@ async fn visited(
     body: Unread,
     claimed: &Claimed,
 ) -> Result<Response, Status> {
-    // A stream has no seat. Other requests keep theirs while they work, but not while their body arrives.
-    let (body, _seat) = match claimed.claim.streams {
+    // A stream has no seat. Other requests keep theirs while they work, but not while their body arrives or another server answers.
+    let (body, seat) = match claimed.claim.streams {
         true => (body.into_stream(), None),
         false => {
             let (bytes, seat) = body.read().await?;
             (RequestBody::Memory(bytes), seat)
         }
     };
-    claimed.annex.answer(visit(state, ask, body)).await
+    let mut visit = visit(state, ask, body);
+    visit.calls = visit.calls.with_seat(seat.as_ref());
+    claimed.annex.answer(visit).await
 }
 
 /// Lets an annex answer, and completes the answer.

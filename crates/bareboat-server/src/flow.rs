@@ -231,13 +231,10 @@ pub(crate) async fn large_place(body: usize) -> Result<Option<LargePlace>, Statu
 
 /// Waits for another server. The request's seat is free for other requests in the meantime.
 pub(crate) async fn away<T>(answer: impl Future<Output = T>) -> T {
-    let Some(seat) = work::seat() else {
-        return answer.await;
-    };
-    seat.leave();
-    let answer = answer.await;
-    seat.take().await;
-    answer
+    match work::seat() {
+        Some(seat) => seat.away(answer).await,
+        None => answer.await,
+    }
 }
 
 /// Waits for a future that is usually ready. If it is not, the request's seat is free for other requests in the
@@ -250,10 +247,7 @@ pub(crate) async fn maybe_away<T>(seat: Option<&Arc<Seat>>, what: impl Future<Ou
     if let Some(done) = futures_util::future::poll_immediate(&mut what).await {
         return done;
     }
-    seat.leave();
-    let done = what.await;
-    seat.take().await;
-    done
+    seat.away(what).await
 }
 
 /// Records that the current request woke so many watchers, which counts as its work.

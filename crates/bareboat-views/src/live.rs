@@ -100,7 +100,7 @@ impl Call {
             });
         }
         let mut found = BTreeMap::new();
-        while let Some(asked) = asking.join_next().await {
+        while let Some(asked) = self.calls.away(asking.join_next()).await {
             match asked {
                 Ok((name, Ok(items))) => {
                     found.insert(name, items);

@@ -100,7 +100,7 @@ impl Rights {
             info: info.clone(),
             calls: self.calls.clone(),
         });
-        let answer = review.await;
+        let answer = self.calls.away(review).await;
         reviews.answered(member, answer.is_ok());
         if let Ok(allowed) = answer {
             reviews.note(question, allowed);

@@ -6,6 +6,7 @@ use super::{Budgets, Class, FairSeat, LargePlace, Visitor, later};
 use bareboat_api::Status;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -15,6 +16,10 @@ pub(crate) struct Seat {
     budgets: Arc<Budgets>,
     /// The memory of its decoded body.
     share: Mutex<Option<Share>>,
+    /// How many parts of the request wait for something outside this server.
+    outside: AtomicUsize,
+    /// Held while one of these parts takes the seat again.
+    returning: tokio::sync::Mutex<()>,
 }
 
 enum Kind {
@@ -28,6 +33,8 @@ impl Seat {
             kind: Kind::Plain(seat),
             budgets,
             share: Mutex::default(),
+            outside: AtomicUsize::new(0),
+            returning: tokio::sync::Mutex::default(),
         }
     }
 
@@ -36,6 +43,8 @@ impl Seat {
             kind: Kind::Fair(FairSeat::new(class, visitor)),
             budgets,
             share: Mutex::default(),
+            outside: AtomicUsize::new(0),
+            returning: tokio::sync::Mutex::default(),
         }
     }
 
@@ -45,6 +54,15 @@ impl Seat {
             Kind::Plain(seat) => seat.take_now(),
             Kind::Fair(seat) => seat.enter().await,
         }
+    }
+
+    /// Waits for something outside this server. The seat is free for other requests in the meantime. Parts of a request may wait side
+    /// by side, or one inside another: the seat is taken again when the last of them returns.
+    pub(crate) async fn away<T>(&self, answer: impl Future<Output = T>) -> T {
+        let outside = Outside::of(self);
+        let answer = answer.await;
+        outside.back().await;
+        answer
     }
 
     /// Gives it to the next request.
@@ -154,5 +172,40 @@ impl Seat {
         if let Kind::Fair(seat) = &self.kind {
             seat.charge(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
+    }
+}
+
+/// A part of a request that waits for something outside this server. If it is dropped because nobody needs the answer any more, the
+/// seat is taken with the next one.
+struct Outside<'a>(&'a Seat);
+
+impl<'a> Outside<'a> {
+    fn of(seat: &'a Seat) -> Outside<'a> {
+        if seat.outside.fetch_add(1, Ordering::AcqRel) == 0 {
+            seat.leave();
+        }
+        Outside(seat)
+    }
+
+    /// Takes the seat again, unless other parts still wait.
+    async fn back(self) {
+        let seat = self.0;
+        drop(self);
+        // Parts that return at the same time take one seat.
+        let _turn = seat.returning.lock().await;
+        if seat.outside.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        seat.take().await;
+        // Another part may have begun to wait since.
+        if seat.outside.load(Ordering::Acquire) > 0 {
+            seat.leave();
+        }
+    }
+}
+
+impl Drop for Outside<'_> {
+    fn drop(&mut self) {
+        self.0.outside.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -226,3 +226,43 @@ async fn large_requests_leave_half_of_the_seats_to_others() {
             .is_none()
     );
 }
+
+#[tokio::test]
+async fn a_seat_is_free_until_the_last_of_several_servers_has_answered() {
+    let flow = plain(1, 100);
+    let seat = write(&flow).await.ok().unwrap();
+    let ((first, one), (second, two)) = (
+        tokio::sync::oneshot::channel(),
+        tokio::sync::oneshot::channel(),
+    );
+    let held = seat.clone();
+    let waiting = tokio::spawn(async move {
+        // One call is inside another.
+        let one = held.away(async { held.away(one).await.unwrap() });
+        tokio::join!(one, held.away(two))
+    });
+    while free(&flow) == 0 {
+        tokio::task::yield_now().await;
+    }
+    first.send(1).unwrap();
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(free(&flow), 1, "another server has not answered");
+    second.send(2).unwrap();
+    let (one, two) = waiting.await.unwrap();
+    assert_eq!((one, two.unwrap(), free(&flow)), (1, 2, 0));
+    drop(seat);
+    assert_eq!(free(&flow), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_does_not_keep_its_request_outside() {
+    let flow = plain(1, 100);
+    let seat = write(&flow).await.ok().unwrap();
+    let never = seat.away(std::future::pending::<()>());
+    let given_up = tokio::time::timeout(Duration::from_millis(1), never).await;
+    assert!(given_up.is_err());
+    seat.away(std::future::ready(())).await;
+    assert_eq!(free(&flow), 0, "the request goes on with its seat");
+}

@@ -3,9 +3,10 @@
 
 use crate::audit::Audited;
 use crate::authz::Authorized;
+use crate::flow::Seat;
 use crate::request::ask::Ask;
 use crate::server::state::{Counted, Ending, State};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::watch;
 
 /// The calls of one request.
@@ -13,6 +14,8 @@ use tokio::sync::watch;
 pub struct Calls {
     pub(crate) state: Arc<State>,
     pub(crate) ask: Arc<Authorized<Ask>>,
+    /// The seat of the request while it is answered.
+    seat: Weak<Seat>,
 }
 
 bareboat_api::opaque_debug!(Calls);
@@ -22,6 +25,23 @@ impl Calls {
         Calls {
             state: state.clone(),
             ask: ask.clone(),
+            seat: Weak::new(),
+        }
+    }
+
+    /// The same for a request that holds a seat.
+    pub(crate) fn with_seat(mut self, seat: Option<&Arc<Seat>>) -> Calls {
+        self.seat = seat.map(Arc::downgrade).unwrap_or_default();
+        self
+    }
+
+    /// Waits for other servers. In the meantime the request does not count as running: its seat of flow control is free for other
+    /// requests, so that a server that does not answer blocks none of them. Calls of this value do that themselves; bodies of answers that are read
+    /// need it. Several may wait at the same time.
+    pub async fn away<T>(&self, answer: impl Future<Output = T>) -> T {
+        match self.seat.upgrade() {
+            Some(seat) => seat.away(answer).await,
+            None => answer.await,
         }
     }
 

@@ -183,7 +183,7 @@ impl Calls {
             until: None,
             end,
         };
-        self.state.proxy.pass_on(&to.0, passing).await
+        self.away(self.state.proxy.pass_on(&to.0, passing)).await
     }
 
     /// Sends a request of this program's own, and returns the answer as soon as its head has arrived.
@@ -209,7 +209,10 @@ impl Calls {
             false => Protocol::Best,
         };
         let sending = proxy.outbound.send(destination, request, protocol);
-        match tokio::time::timeout(to.0.patience, sending).await {
+        match self
+            .away(tokio::time::timeout(to.0.patience, sending))
+            .await
+        {
             Err(_) => Err(CallError::Late(to.0.patience)),
             Ok(Err(error)) => Err(CallError::of(proxy, audit_id, &error)),
             Ok(Ok((response, load))) => Ok(UpstreamAnswer {

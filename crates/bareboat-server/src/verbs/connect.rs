@@ -105,7 +105,7 @@ pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, 
     if let Some(entry) = &entry {
         visibility::check(call, entry).await?;
     }
-    let (bytes, _seat) = body.read().await?;
+    let (bytes, seat) = body.read().await?;
     let body = RequestBody::Memory(bytes);
     match connection {
         Connection::Program(program, _) => {
@@ -117,13 +117,17 @@ pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, 
                 question: question(&call.state, ask),
                 object,
                 request: request(ask, ask.uri.clone(), body),
-                calls: Calls::new(&call.state, ask),
+                calls: Calls::new(&call.state, ask).with_seat(seat.as_ref()),
             };
             program(visit).await
         }
         Connection::Remote(remote) => {
             let entry = entry.ok_or_else(|| call.not_found())?;
-            remote::pass_on(call, remote, &entry, &ask.uri, body).await
+            let answer = remote::pass_on(call, remote, &entry, &ask.uri, body);
+            match &seat {
+                Some(seat) => seat.away(answer).await,
+                None => answer.await,
+            }
         }
     }
 }
@@ -160,12 +164,12 @@ pub(super) async fn open(
     if !known || ask.info.resource == ANY_RESOURCE {
         return Err(Status::no_such_route());
     }
-    let (bytes, _seat) = body.read().await?;
+    let (bytes, seat) = body.read().await?;
     let visit = Visit {
         question: question(state, ask),
         object: None,
         request: request(ask, ask.uri.clone(), RequestBody::Memory(bytes)),
-        calls: Calls::new(state, ask),
+        calls: Calls::new(state, ask).with_seat(seat.as_ref()),
     };
     computed.do_open(visit).await
 }

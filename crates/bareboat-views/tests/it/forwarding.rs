@@ -250,3 +250,33 @@ async fn lists_of_all_members_ask_those_that_convert_themselves() {
     let mut events = rig.watch(&format!("{path}?watch=true&clusters=c1")).await;
     assert_eq!(events.take(1).await, ["ADDED c1/a/own"]);
 }
+
+#[tokio::test]
+async fn a_member_that_does_not_answer_holds_no_seat() {
+    let rig = Rig::listening().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let patience = Duration::from_secs(60);
+    let places = Arc::<Places>::default();
+    let upstream = Upstream::new(&url, &UpstreamTrust::System, None, patience, &places);
+    *rig.data.upstream.lock() = Some(upstream);
+    let client = rig.server.client();
+    let request = http::Request::delete(format!("{P}/clusters/c1/api/v1/namespaces/a/pods/x"));
+    let request = request.body(kube::client::Body::empty());
+    let request = request.expect("it is well formed");
+    let asking = tokio::spawn(async move { client.send(request).await });
+    let (mut member, _) = listener.accept().await.expect("a connection");
+    let mut head = [0; 16];
+    member.read_exact(&mut head).await.expect("a request");
+    // The request is with the member now.
+    let metrics = rig.get("/metrics").await.expect(200);
+    let metrics = String::from_utf8_lossy(&metrics.bytes).into_owned();
+    let gauge = "apiserver_current_inflight_requests{request_kind=\"mutating\"} ";
+    let seats = metrics.lines().find_map(|line| line.strip_prefix(gauge));
+    assert_eq!(seats, Some("0"));
+    let answer = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    let answered = member.write_all(answer.as_bytes()).await;
+    answered.expect("an answer");
+    let answer = asking.await.expect("it ends").expect("it is answered");
+    assert_eq!(answer.status(), 200);
+}
