@@ -53,6 +53,7 @@ use bareboat_storage::{MemoryBackend, Observer, Store, StoreOptions};
 use prometheus::core::Collector;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -410,6 +411,7 @@ impl ServerBuilder {
                 version: self.version,
                 under_way,
                 ending,
+                closed: AtomicBool::new(false),
             }),
         })
     }

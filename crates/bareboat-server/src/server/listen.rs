@@ -192,7 +192,7 @@ async fn http(state: Arc<State>, mut stream: Carrier, peer: Peer, http2: bool, l
             let busy = line.begin();
             // A client that does not read its answers gets no more of them.
             line.room().await;
-            if state.is_ending() {
+            if state.is_closed() {
                 return Ok::<_, Infallible>(serve::unavailable().map(|it| Metered::new(it, busy)));
             }
             // For HTTP/1, hyper omits bodies of answers to HEAD.

@@ -481,11 +481,11 @@ async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: Unread) -
     })
 }
 
-/// Returns the answer for a connection that cannot be served at all.
+/// Returns the answer for a request that comes when the shutdown is past its requests.
 pub(super) fn unavailable() -> Response {
     let mut response = reply::plain_text(
         StatusCode::SERVICE_UNAVAILABLE,
-        "the server is starting or stopping\n",
+        "the server has stopped; ask again\n",
     );
     response
         .headers_mut()

@@ -31,8 +31,12 @@ use bareboat_api::kind::{BoxFuture, User};
 use bareboat_storage::Store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
+
+/// How long a shutdown waits for open connections without requests.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Time limits of requests.
 #[derive(Clone, Debug)]
@@ -87,6 +91,8 @@ pub(crate) struct State {
     pub(crate) spans: Option<Arc<dyn SpanExporter>>,
     pub(crate) under_way: UnderWay,
     pub(crate) ending: watch::Sender<bool>,
+    /// Whether the shutdown is past its requests; those that still come are refused.
+    pub(crate) closed: AtomicBool,
 }
 
 impl State {
@@ -165,16 +171,14 @@ impl State {
         Ending::of(&self.ending)
     }
 
-    pub(crate) fn is_ending(&self) -> bool {
-        *self.ending.borrow()
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     pub(crate) async fn shut_down(&self) {
         self.ending.send_replace(true);
-        let begun = std::time::Instant::now();
-        while self.under_way.count() > 0 && begun.elapsed() < self.limits.drain {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        self.drain().await;
+        self.closed.store(true, Ordering::Relaxed);
         self.hooks.finish(self.limits.drain).await;
         if let Some(audit) = &self.audit {
             audit.flush().await;
@@ -184,6 +188,22 @@ impl State {
         }
         for store in self.other_stores.iter().chain([&self.store]) {
             store.close().await;
+        }
+    }
+
+    /// Waits for running requests, and then a moment for open connections: a client may have sent a request before it learns that its
+    /// connection ends, and may still be reading an answer.
+    async fn drain(&self) {
+        let begun = Instant::now();
+        let mut last_busy = begun;
+        while begun.elapsed() < self.limits.drain {
+            let (open, ..) = self.connections.counts();
+            if self.under_way.count() > 0 {
+                last_busy = Instant::now();
+            } else if open == 0 || last_busy.elapsed() >= GOODBYE {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 }

@@ -1,10 +1,15 @@
-//! A dropped server releases its file.
+//! A dropped server releases its file; one that shuts down answers the requests that clients have sent.
 
+use crate::socket::{As, tls};
 use bareboat::api::{Value, value};
 use bareboat::controllers::{Client, Controllers};
 use bareboat::storage::StoreOptions;
 use bareboat::{ControlPlane as _, Server, open_sqlite};
+use bareboat_testing::TestServer;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
 
 fn definition() -> Value {
     value!({
@@ -61,4 +66,67 @@ async fn the_file_of_a_dropped_server_can_be_opened_again() {
         }
         drop(controllers);
     }
+}
+
+/// A connection whose HTTP/2 frames the test writes and reads itself.
+struct Frames(TlsStream<TcpStream>);
+
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+/// Of SETTINGS and PING: an acknowledgement. Of HEADERS: the end of the stream.
+const ACK: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+impl Frames {
+    async fn write(&mut self, kind: u8, flags: u8, stream: u8, payload: &[u8]) {
+        let length = u8::try_from(payload.len()).unwrap();
+        let head = [0, 0, length, kind, flags, 0, 0, 0, stream];
+        self.0.write_all(&head).await.unwrap();
+        self.0.write_all(payload).await.unwrap();
+        self.0.flush().await.unwrap();
+    }
+
+    /// Asks for `/version`.
+    async fn ask(&mut self, stream: u8) {
+        // GET, https, and a path as a literal.
+        let block = [&[0x82, 0x87, 0x04, 8][..], b"/version"].concat();
+        self.write(HEADERS, ACK | END_HEADERS, stream, &block).await;
+    }
+
+    /// Reads up to a frame of this type, and returns its payload; `None` at the end of the connection.
+    async fn next(&mut self, kind: u8) -> Option<Vec<u8>> {
+        loop {
+            let mut head = [0; 9];
+            self.0.read_exact(&mut head).await.ok()?;
+            let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+            let mut payload = vec![0; length as usize];
+            self.0.read_exact(&mut payload).await.ok()?;
+            if head[3] == kind {
+                return Some(payload);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_was_sent_while_its_connection_ends_is_answered() {
+    let server = TestServer::listening().await;
+    let mut frames = Frames(tls(&server, As::Admin, "h2").await);
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    frames.0.write_all(preface).await.unwrap();
+    frames.write(SETTINGS, 0, 0, &[]).await;
+    frames.ask(1).await;
+    // The first byte of the headers is the status 200.
+    assert_eq!(frames.next(HEADERS).await.unwrap()[0], 0x88);
+    let stopping = tokio::spawn(server.stop());
+    // The server announces the end. Streams that the client opens before it acknowledges that still count.
+    frames.next(GOAWAY).await.unwrap();
+    let ping = frames.next(PING).await.unwrap();
+    frames.ask(3).await;
+    assert_eq!(frames.next(HEADERS).await.unwrap()[0], 0x88);
+    frames.write(PING, ACK, 0, &ping).await;
+    assert_eq!(frames.next(HEADERS).await, None);
+    stopping.await.unwrap();
 }
