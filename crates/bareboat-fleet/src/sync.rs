@@ -37,6 +37,8 @@ const BATCH_BYTES: usize = 4 << 20;
 const COLLECT: Duration = Duration::from_millis(10);
 /// Up to this many bytes are parsed at once, such as a bookmark: another thread would cost more.
 const SHORT: usize = 4 << 10;
+/// How a bookmark begins. It comes when nothing happens, so no events are waited for.
+const BOOKMARK: &[u8] = br#"{"type":"BOOKMARK""#;
 /// The longest event.
 const LONGEST_LINE: usize = 16 << 20;
 
@@ -391,6 +393,9 @@ impl TypeSync {
             Ok(Some(Err(error))) => return Err(error.into()),
             Ok(Some(Ok(line))) => line,
         };
+        if first.starts_with(BOOKMARK) {
+            return Ok((vec![first], None));
+        }
         let until = Instant::now() + COLLECT;
         let mut size = first.len();
         let mut raw = vec![first];

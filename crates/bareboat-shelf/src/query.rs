@@ -59,7 +59,14 @@ pub struct Item {
 impl Item {
     /// Returns the body with a resourceVersion.
     pub fn with_version(&self, version: &str) -> Bytes {
-        spliced(&self.body, self.splice, version)
+        let mut out = BytesMut::new();
+        self.write_with_version(version, &mut out);
+        out.freeze()
+    }
+
+    /// Writes the body with a resourceVersion.
+    pub fn write_with_version(&self, version: &str, out: &mut BytesMut) {
+        splice(&self.body, self.splice, version, out);
     }
 
     /// Returns the object with a resourceVersion.
@@ -74,17 +81,26 @@ impl Item {
 }
 
 /// Inserts a resourceVersion into a body.
-pub(crate) fn spliced(body: &Bytes, splice: usize, version: &str) -> Bytes {
-    let Some((head, tail)) = body.split_at_checked(splice) else {
-        return body.clone();
-    };
-    let mut out = BytesMut::with_capacity(body.len() + version.len() + 24);
-    out.extend_from_slice(head);
-    out.extend_from_slice(b"\"resourceVersion\":\"");
-    out.extend_from_slice(version.as_bytes());
-    out.extend_from_slice(b"\",");
-    out.extend_from_slice(tail);
+pub(crate) fn spliced(body: &Bytes, at: usize, version: &str) -> Bytes {
+    let mut out = BytesMut::new();
+    splice(body, at, version, &mut out);
     out.freeze()
+}
+
+fn splice(body: &[u8], at: usize, version: &str, out: &mut BytesMut) {
+    out.reserve(body.len() + version.len() + 24);
+    let Some((head, tail)) = body.split_at_checked(at) else {
+        return out.extend_from_slice(body);
+    };
+    for part in [
+        head,
+        b"\"resourceVersion\":\"",
+        version.as_bytes(),
+        b"\",",
+        tail,
+    ] {
+        out.extend_from_slice(part);
+    }
 }
 
 /// A part of an answer.

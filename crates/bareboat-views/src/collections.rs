@@ -5,7 +5,8 @@ mod sets;
 
 pub(crate) use sets::{TypeName, definition};
 
-use crate::list::{Rendered, append, json, next, paged};
+use crate::items::Items;
+use crate::list::{Rendered, json, next, paged};
 use crate::members::{Fleet, Member};
 use crate::render::Versions;
 use crate::rights::read_info;
@@ -117,7 +118,7 @@ impl Call {
             let head = table.to_json();
             let at = memchr_rows(&head);
             out.extend_from_slice(&head[..at]);
-            append(&mut out, &page.items, &mut false);
+            page.items.append_to(&mut out, &mut false);
             out.extend_from_slice(&head[at..]);
         } else {
             metadata.insert("name", Value::string(name));
@@ -137,7 +138,7 @@ impl Call {
             bytes.pop();
             out.extend_from_slice(&bytes);
             out.extend_from_slice(b",\"items\":[");
-            append(&mut out, &page.items, &mut false);
+            page.items.append_to(&mut out, &mut false);
             out.extend_from_slice(b"]}");
         }
         if agreed.is_plain() {
@@ -227,15 +228,21 @@ impl Call {
         let read = move || {
             let page = shelf.page(&query, most)?;
             let directory = shelf.directory();
-            let items = page.items.iter().filter_map(|item| {
-                let renderer = renderers.get(&item.narrow.kind)?;
-                Some(match &rows {
-                    Some(rows) => rows.row(renderer, item, &directory).to_json().into(),
-                    None => renderer.bytes(item, &directory, None),
-                })
-            });
+            let mut items = Items::default();
+            for item in &page.items {
+                let Some(renderer) = renderers.get(&item.narrow.kind) else {
+                    continue;
+                };
+                match &rows {
+                    Some(rows) => {
+                        let row = rows.row(renderer, item, &directory).to_json();
+                        items.add().extend_from_slice(&row);
+                    }
+                    None => renderer.write(item, &directory, None, items.add()),
+                }
+            }
             Ok(Rendered {
-                items: items.collect(),
+                items,
                 rev: page.rev,
                 next: page.next,
                 left: page.left,

@@ -47,6 +47,7 @@ mod documents;
 mod events;
 mod filter;
 mod get;
+mod items;
 mod judges;
 mod list;
 mod live;

@@ -1,6 +1,7 @@
 //! Lists: one page, or all of them streamed.
 
 use crate::events::Injected;
+use crate::items::Items;
 use crate::live;
 use crate::members::Member;
 use crate::render::{Renderer, Versions};
@@ -34,7 +35,7 @@ const LARGEST_WHOLE: usize = 20_000;
 /// A page, ready to be sent.
 pub(crate) struct Rendered {
     /// The objects, in the form of the answer.
-    pub(crate) items: Vec<Bytes>,
+    pub(crate) items: Items,
     pub(crate) rev: i64,
     pub(crate) next: Option<Cursor>,
     /// What the next pages of the same request may cost.
@@ -171,13 +172,18 @@ impl Call {
         let mut more = page.next.clone().filter(|_| search.limit == 0);
         // Objects that members convert themselves are on the last page.
         let live = match page.next.is_none() || search.limit == 0 {
-            true => self.live_items(elsewhere, &reading.renderer, search).await,
-            false => Vec::new(),
+            true => self
+                .live_items(elsewhere, &reading.renderer, search)
+                .await
+                .into_iter()
+                .collect(),
+            false => Items::default(),
         };
         let envelope = reading.renderer.envelope(&metadata);
-        let mut first = BytesMut::from(envelope.head.as_slice());
+        let mut first = BytesMut::with_capacity(envelope.head.len() + page.items.size() + TAIL);
+        first.extend_from_slice(&envelope.head);
         let mut some = false;
-        append(&mut first, &page.items, &mut some);
+        page.items.append_to(&mut first, &mut some);
         if agreed.media == Media::Yaml || agreed.pretty {
             return reading
                 .whole(first, some, more, &live, envelope.tail, agreed)
@@ -187,12 +193,12 @@ impl Call {
             && let Some(cursor) = more
         {
             let page = reading.page_after(cursor).await?;
-            append(&mut first, &page.items, &mut some);
+            page.items.append_to(&mut first, &mut some);
             more = page.next;
         }
         let body = match more {
             None => {
-                append(&mut first, &live, &mut some);
+                live.append_to(&mut first, &mut some);
                 first.extend_from_slice(envelope.tail);
                 Body::full(first.freeze())
             }
@@ -259,19 +265,6 @@ pub(crate) fn next(search: &Search, page: &Rendered) -> String {
     }
 }
 
-/// Adds items to a list.
-pub(crate) fn append(out: &mut BytesMut, items: &[Bytes], some: &mut bool) {
-    // A page is large: it must not be copied again and again as it grows.
-    out.reserve(items.iter().map(|item| item.len() + 1).sum::<usize>() + TAIL);
-    for item in items {
-        if *some {
-            out.extend_from_slice(b",");
-        }
-        out.extend_from_slice(item);
-        *some = true;
-    }
-}
-
 /// Returns an answer in JSON.
 pub(crate) fn json(body: Body) -> Response {
     let mut response = http::Response::new(body);
@@ -306,10 +299,10 @@ impl Reading {
         };
         let page = shelf.page(query, most)?;
         let directory = shelf.directory();
-        let mut items = Vec::with_capacity(page.items.len());
+        let mut items = Items::with_capacity(page.items.len());
         for item in &page.items {
             let events = self.events.of(shelf, &item.narrow)?;
-            items.push(self.renderer.bytes(item, &directory, events));
+            self.renderer.write(item, &directory, events, items.add());
         }
         Ok(Rendered {
             items,
@@ -362,7 +355,7 @@ impl Reading {
         first: Bytes,
         mut some: bool,
         cursor: Cursor,
-        (live, tail): (Vec<Bytes>, &'static [u8]),
+        (live, tail): (Items, &'static [u8]),
     ) {
         if out.send(Ok(first)).await.is_err() {
             return;
@@ -382,15 +375,15 @@ impl Reading {
                     return;
                 }
             };
-            let mut bytes = BytesMut::new();
-            append(&mut bytes, &page.items, &mut some);
+            let mut bytes = BytesMut::with_capacity(page.items.size() + 1);
+            page.items.append_to(&mut bytes, &mut some);
             if out.send(Ok(bytes.freeze())).await.is_err() {
                 return;
             }
             after = page.next;
         }
         let mut bytes = BytesMut::new();
-        append(&mut bytes, &live, &mut some);
+        live.append_to(&mut bytes, &mut some);
         bytes.extend_from_slice(tail);
         let _ = out.send(Ok(bytes.freeze())).await;
     }
@@ -401,14 +394,14 @@ impl Reading {
         mut bytes: BytesMut,
         mut some: bool,
         mut after: Option<Cursor>,
-        live: &[Bytes],
+        live: &Items,
         tail: &'static [u8],
         agreed: Agreed,
     ) -> Result<Response, Status> {
         let mut count = 0;
         while let Some(cursor) = after {
             let page = self.page_after(cursor).await?;
-            append(&mut bytes, &page.items, &mut some);
+            page.items.append_to(&mut bytes, &mut some);
             count += page.items.len();
             after = page.next;
             if count > LARGEST_WHOLE {
@@ -417,7 +410,7 @@ impl Reading {
                 ));
             }
         }
-        append(&mut bytes, live, &mut some);
+        live.append_to(&mut bytes, &mut some);
         bytes.extend_from_slice(tail);
         let parsed = bareboat_wire::json::parse(&bytes);
         let parsed = parsed.map_err(|_| Status::internal("a list cannot be printed"))?;

@@ -7,7 +7,7 @@ use bareboat_api::{Map, Object, Value, value};
 use bareboat_server::request::negotiate::Transform;
 use bareboat_server::tables::{self, Include};
 use bareboat_shelf::{CLUSTER_ANNOTATION, Directory, Item, Narrow, VERSION_ANNOTATION};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -63,18 +63,29 @@ impl Renderer {
 
     /// Returns an object as JSON, in the form that was negotiated.
     pub(crate) fn bytes(&self, item: &Item, directory: &Directory, events: Option<Value>) -> Bytes {
-        let version = self.version(&item.narrow);
+        let mut out = BytesMut::new();
+        self.write(item, directory, events, &mut out);
+        out.freeze()
+    }
+
+    /// Writes an object as JSON, in the form that was negotiated.
+    pub(crate) fn write(
+        &self,
+        item: &Item,
+        directory: &Directory,
+        events: Option<Value>,
+        out: &mut BytesMut,
+    ) {
         // A deletion that is replayed has no body.
         if events.is_none() && !item.body.is_empty() && self.is_plain(&item.narrow, directory) {
-            return item.with_version(&version);
+            return item.write_with_version(&self.version(&item.narrow), out);
         }
         let mut object = self.object(item, directory);
         if let Some(events) = events {
             annotate(&mut object, EVENTS_ANNOTATION, events);
         }
-        self.formed(object, directory.member_name(item.narrow.member))
-            .to_json()
-            .into()
+        let formed = self.formed(object, directory.member_name(item.narrow.member));
+        out.extend_from_slice(&formed.to_json());
     }
 
     /// Returns a whole object.

@@ -225,9 +225,14 @@ impl MemberState {
         self.publish();
     }
 
-    /// Renews what views see, without a change of the status.
+    /// Renews when views see that the member was last heard. They ask for that only if it is not in sync, so for an idle fleet there is
+    /// nothing to do.
     pub(crate) fn publish(&self) {
-        self.table.publish(&self.name);
+        let fleet = self.table.fleet();
+        let shown = fleet.members.get(&*self.name);
+        if !shown.is_some_and(|member| member.in_sync && member.heard.is_some()) {
+            self.table.publish(&self.name);
+        }
     }
 
     /// When the member was last heard, in milliseconds since 1970.

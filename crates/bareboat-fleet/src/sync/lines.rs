@@ -46,6 +46,10 @@ impl Lines {
                 let line = self.buffer.split_to(self.searched + at).freeze();
                 self.buffer.advance(1);
                 self.searched = 0;
+                if self.buffer.is_empty() {
+                    // A watch is mostly silent after it brought the present state: it keeps no memory of it.
+                    self.buffer = BytesMut::new();
+                }
                 if !line.is_empty() {
                     return Some(Ok(line));
                 }

@@ -1,5 +1,5 @@
-//! HTTP clients for outbound calls: connections are pooled per host, and shared by all destinations with the same
-//! trusted certificates and the same client certificate.
+//! HTTP clients for outbound calls: connections are shared by all calls to a host with the same trusted certificates and the same
+//! client certificate.
 
 use super::OutboundError;
 use super::destination::{ChosenBy, Destination, Protocol, Route, Shown};
@@ -8,6 +8,7 @@ use super::reach::Reach;
 use super::services::{Services, Whereabouts};
 use crate::request::body::RequestBody;
 use crate::tls::{ClientIdentity, Fingerprint, client_config};
+use http::uri::Authority;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -23,13 +24,15 @@ const IDLE: Duration = Duration::from_secs(60);
 const IDLE_PER_HOST: usize = 16;
 /// Interval of HTTP/2 pings, and their timeout: a connection without a sign of life ends after both.
 const PING: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(10));
-/// Maximum number of clients (one per set of trusted certificates, and per set of endpoints of services), and how long
-/// an unused one is kept.
+/// Maximum number of sets of clients (one per set of trusted certificates, and per set of endpoints of services), and how
+/// long an unused one is kept.
 const CLIENTS: (usize, Duration) = (1024, Duration::from_secs(600));
+/// How many hosts one set has clients for; beyond that, those without running calls are dropped.
+const HOSTS: usize = 1024;
 /// How many calls share an HTTP/2 connection. Servers allow a hundred or more; calls beyond that wait for others to
 /// end, which a watch never does.
-const CALLS_PER_LANE: usize = 64;
-/// Maximum number of parallel HTTP/2 connections.
+pub(super) const CALLS_PER_LANE: usize = 64;
+/// Maximum number of parallel HTTP/2 connections to a host.
 const LANES: usize = 64;
 /// HTTP/2 flow control window of a stream.
 const STREAM_WINDOW: u32 = 256 * 1024;
@@ -40,7 +43,7 @@ const HEAD: u32 = 64 * 1024;
 
 pub(super) type Https = Client<HttpsConnector<Dial>, RequestBody>;
 
-/// Destinations with equal keys share connections.
+/// Destinations with equal keys share connections, if they have the same host.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     route: Route,
@@ -55,7 +58,8 @@ struct Key {
 
 struct Kept {
     config: ClientConfig,
-    lanes: Vec<Lane>,
+    /// The lanes of each host. Calls to many hosts must not spread over the lanes of all: each would connect to each host.
+    hosts: HashMap<Authority, Vec<Lane>>,
     used: Instant,
 }
 
@@ -114,9 +118,12 @@ impl Clients {
             protocol,
         };
         let now = Instant::now();
+        let host = to.uri.authority();
+        let host = host.cloned().unwrap_or(Authority::from_static("localhost"));
+        let make = |config: &ClientConfig| self.lane(config.clone(), to, protocol);
         if let Some(kept) = self.kept.lock().get_mut(&key) {
             kept.used = now;
-            return Ok(kept.lane(|config| self.lane(config.clone(), to, protocol)));
+            return Ok(kept.lane(host, make));
         }
         // Outside the lock, because parsing certificates takes a while.
         let identity = self.identity(&to.shown);
@@ -134,10 +141,10 @@ impl Clients {
         // Another task may have added one first; its client may have connections already.
         let kept = all.entry(key).or_insert_with(|| Kept {
             config,
-            lanes: Vec::new(),
+            hosts: HashMap::new(),
             used: now,
         });
-        Ok(kept.lane(|config| self.lane(config.clone(), to, protocol)))
+        Ok(kept.lane(host, make))
     }
 
     fn identity(&self, shown: &Shown) -> Option<ClientIdentity> {
@@ -196,21 +203,25 @@ impl Clients {
 }
 
 impl Kept {
-    /// Returns the first lane with capacity; otherwise a new one, or the least loaded if there are enough.
-    fn lane(&mut self, make: impl FnOnce(&ClientConfig) -> Lane) -> (Https, Load) {
+    /// Returns the first lane to a host with capacity; otherwise a new one, or the least loaded if there are enough.
+    fn lane(&mut self, host: Authority, make: impl FnOnce(&ClientConfig) -> Lane) -> (Https, Load) {
         let load = |lane: &Lane| Arc::strong_count(&lane.load) - 1;
-        let free = self.lanes.iter().find(|lane| load(lane) < CALLS_PER_LANE);
+        if self.hosts.len() >= HOSTS && !self.hosts.contains_key(&host) {
+            self.hosts
+                .retain(|_, lanes| lanes.iter().any(|lane| load(lane) > 0));
+        }
+        let lanes = self.hosts.entry(host).or_default();
+        let free = lanes.iter().find(|lane| load(lane) < CALLS_PER_LANE);
         let lane = match free {
             Some(lane) => lane,
-            None if self.lanes.len() < LANES => {
-                self.lanes.push(make(&self.config));
-                &self.lanes[self.lanes.len() - 1]
+            None if lanes.len() < LANES => {
+                lanes.push(make(&self.config));
+                &lanes[lanes.len() - 1]
             }
-            None => self
-                .lanes
+            None => lanes
                 .iter()
                 .min_by_key(|lane| load(lane))
-                .unwrap_or(&self.lanes[0]),
+                .unwrap_or(&lanes[0]),
         };
         let load = Load {
             _of: lane.load.clone(),

@@ -3,6 +3,7 @@
 
 mod judged;
 
+use super::clients::CALLS_PER_LANE;
 use super::reach::ReachSettings;
 use super::*;
 use bareboat_storage::{MemoryBackend, StoreOptions};
@@ -164,6 +165,38 @@ async fn calls_share_connections_and_are_bounded() {
         assert_eq!(late, format!("{base}/hang\": context deadline exceeded"));
         assert_eq!(outbound.clients.len(), 1);
     }
+}
+
+#[tokio::test]
+async fn calls_to_many_hosts_with_one_certificate_need_one_connection_each() {
+    let (certificate, pem, key) = self_signed(IsCa::NoCa);
+    let mut peers = Vec::new();
+    for _ in 0..3 {
+        peers.push(Peer::start(certificate.clone(), &key, true).await);
+    }
+    let outbound = Arc::new(outbound());
+    let mut hanging = Vec::new();
+    for number in 0..CALLS_PER_LANE {
+        for peer in &peers {
+            // The first call to a host connects.
+            let path = if number == 0 { "/echo" } else { "/hang" };
+            let (outbound, to) = (outbound.clone(), peer.at(path, &pem));
+            let call = async move { said(&outbound, &to, BOUNDS).await };
+            match number {
+                0 => assert_eq!(call.await, "{}"),
+                _ => hanging.push(tokio::spawn(call)),
+            }
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    for peer in &peers {
+        assert_eq!(
+            said(&outbound, &peer.at("/version", &pem), BOUNDS).await,
+            "2"
+        );
+        assert_eq!(peer.connections.load(Ordering::Relaxed), 1);
+    }
+    hanging.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[tokio::test]

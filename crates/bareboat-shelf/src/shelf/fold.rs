@@ -14,7 +14,7 @@ use crate::scan;
 /// The most combinations of a summary.
 const MOST_GROUPS: usize = 10_000;
 /// How many rows are judged together.
-const TOGETHER: usize = 64;
+const TOGETHER: usize = 4096;
 
 impl Shelf {
     /// Counts the rows of a search, whatever its cursor and offset.
@@ -108,16 +108,8 @@ impl Shelf {
             let mut chunk = Chunk::new(prepared, bodies);
             let mut judge =
                 |chunk: &mut Chunk<'_>, session: &dyn Session, meter: &mut Meter<'_>| {
-                    for one in chunk.judge(session, meter)? {
-                        if one.matches {
-                            take(&Row {
-                                narrow: &one.narrow,
-                                body: one.body.as_ref().map(|(body, _)| &**body),
-                                directory: &prepared.directory,
-                            })?;
-                        }
-                    }
-                    Ok(())
+                    let judged = chunk.judge(session, meter, &mut |_, row| take(row));
+                    judged.map(drop)
                 };
             let mut after: Option<Vec<Param>> = None;
             loop {

@@ -3,20 +3,24 @@
 mod chunk;
 mod meter;
 
-pub(super) use chunk::{Chunk, Judged};
+pub(super) use chunk::Chunk;
 pub(super) use meter::Meter;
 
 use super::{Shelf, ShelfError};
 use crate::cursor::Cursor;
 use crate::dialect::{Dialect, WIDTH};
+use crate::engine::Session;
 use crate::param::Param;
 use crate::plan::{self, Condition, Planner};
 use crate::query::{Item, Page, Query};
 use crate::row::{Directory, KindId, MemberId, Narrow};
 use bytes::Bytes;
 
-/// How many rows are judged together at most.
-const TOGETHER: usize = 256;
+/// How many rows are judged together at first, at most.
+const FIRST: usize = 256;
+/// How many rows are judged together at most, if few of them match. Their bodies lie side by side in part, which makes reading them
+/// much faster.
+const TOGETHER: usize = 4096;
 
 /// A search, ready to run.
 pub(super) struct Prepared {
@@ -113,8 +117,8 @@ impl Shelf {
             let mut meter = Meter::new(query);
             // The places of rows that wait in the chunk.
             let mut places: Vec<Vec<Param>> = Vec::new();
-            let mut chunk = Chunk::new(&prepared, true);
-            let mut size = found.wanted().min(TOGETHER);
+            let mut chunk = Chunk::new(&prepared, false);
+            let mut size = found.wanted().min(FIRST);
             let mut after = query.after.as_ref().map(|after| after.place.clone());
             let mut wanted = true;
             loop {
@@ -145,16 +149,14 @@ impl Shelf {
                     }
                     // Where few rows match, more are read at once.
                     size = (size * 2).min(TOGETHER);
-                    let judged = chunk.judge(session, &mut meter)?;
-                    wanted = found.take(judged, &mut places);
+                    wanted = found.take(&mut chunk, session, &mut meter, &mut places)?;
                     Ok(wanted)
                 })?;
                 if !wanted || after.is_none() {
                     break;
                 }
             }
-            let judged = chunk.judge(session, &mut meter)?;
-            found.take(judged, &mut places);
+            found.take(&mut chunk, session, &mut meter, &mut places)?;
             found.page.left = meter.left(found.page.items.len());
             Ok(found.page)
         })
@@ -187,16 +189,14 @@ impl Shelf {
             let Some(narrow) = found else {
                 return Ok(None);
             };
-            let mut item = None;
-            session.bodies(&[narrow.id], &mut |_, body, splice| {
-                item = Some((Bytes::copy_from_slice(body), splice));
-                Ok(())
-            })?;
-            Ok(item.map(|(body, splice)| Item {
+            let mut items = [Item {
                 narrow,
-                body,
-                splice,
-            }))
+                body: Bytes::new(),
+                splice: 0,
+            }];
+            fill(session, &mut items)?;
+            let [item] = items;
+            Ok(Some(item).filter(|item| !item.body.is_empty()))
         })
     }
 }
@@ -228,19 +228,33 @@ impl Found {
         left.saturating_add(self.skip).saturating_add(1)
     }
 
-    /// Takes rows that match, with the places of all rows of their chunk. Returns whether more are needed.
-    fn take(&mut self, judged: Vec<Judged>, places: &mut Vec<Vec<Param>>) -> bool {
+    /// Takes the rows of a chunk that match, with their bodies. `places` are those of all its rows. Returns whether more are needed.
+    fn take(
+        &mut self,
+        chunk: &mut Chunk<'_>,
+        session: &dyn Session,
+        meter: &mut Meter<'_>,
+        places: &mut Vec<Vec<Param>>,
+    ) -> Result<bool, ShelfError> {
+        let mut matching = vec![false; chunk.len()];
+        let judged = chunk.judge(session, meter, &mut |place, _| {
+            matching[place] = true;
+            Ok(())
+        })?;
         let mut places = places.drain(..);
-        for one in judged {
+        let first = self.page.items.len();
+        let mut full = false;
+        for (narrow, matches) in judged.into_iter().zip(matching) {
             let place = places.next();
-            let Some((body, splice)) = one.body.filter(|_| one.matches) else {
+            if !matches {
                 continue;
-            };
+            }
             if self.skip > 0 {
                 self.skip -= 1;
                 continue;
             }
-            if self.page.items.len() == self.most {
+            full = self.page.items.len() == self.most;
+            if full {
                 let last = self.page.items.last();
                 let place = self
                     .place
@@ -248,15 +262,30 @@ impl Found {
                     .or_else(|| last.map(|last| usual_place(&last.narrow)));
                 let (rev, place) = (self.page.rev, place.unwrap_or_default());
                 self.page.next = Some(Cursor { rev, place });
-                return false;
+                break;
             }
             self.page.items.push(Item {
-                narrow: one.narrow,
-                body,
-                splice,
+                narrow,
+                body: Bytes::new(),
+                splice: 0,
             });
             self.place = place;
         }
-        true
+        fill(session, &mut self.page.items[first..])?;
+        Ok(!full)
     }
+}
+
+/// Reads the bodies of items.
+fn fill(session: &dyn Session, items: &mut [Item]) -> Result<(), ShelfError> {
+    let mut wanted: Vec<(i64, usize)> = items.iter().map(|item| item.narrow.id).zip(0..).collect();
+    wanted.sort_unstable();
+    let ids: Vec<i64> = wanted.iter().map(|(id, _)| *id).collect();
+    session.bodies(&ids, &mut |id, body, splice| {
+        if let Ok(at) = ids.binary_search(&id) {
+            let item = &mut items[wanted[at].1];
+            (item.body, item.splice) = (Bytes::copy_from_slice(body), splice);
+        }
+        Ok(())
+    })
 }

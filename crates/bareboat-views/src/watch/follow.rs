@@ -11,6 +11,7 @@ use bareboat_server::request::negotiate::Transform;
 use bareboat_server::tables;
 use bareboat_shelf::{Event, EventType, Expired, Following, Position, Query, Replayed};
 use bytes::{Bytes, BytesMut};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -169,7 +170,7 @@ impl Watching {
                 (rev, version) = (page.rev, page.member_version);
             }
             let mut bytes = BytesMut::new();
-            for item in &page.items {
+            for item in page.items.iter() {
                 let object = self.wrapped(item, "");
                 frame(&mut bytes, "ADDED", &object);
             }
@@ -265,21 +266,21 @@ impl Watching {
     }
 
     /// Returns the object of an event: for tables, a table with one row.
-    fn wrapped(&mut self, item: &Bytes, version: &str) -> Bytes {
+    fn wrapped<'i>(&mut self, item: &'i [u8], version: &str) -> Cow<'i, [u8]> {
         let Transform::Table { beta } = self.reading.renderer.transform else {
-            return item.clone();
+            return Cow::Borrowed(item);
         };
         let row = bareboat_wire::json::parse(item);
         let row = row.map_or(Value::Null, |parsed| parsed.value);
-        self.table(row, version, beta)
+        Cow::Owned(self.table(row, version, beta))
     }
 
-    fn table(&mut self, row: Value, version: &str, beta: bool) -> Bytes {
+    fn table(&mut self, row: Value, version: &str, beta: bool) -> Vec<u8> {
         let first = !std::mem::replace(&mut self.has_columns, true);
         let columns = first.then(|| self.reading.renderer.columns());
         let metadata = value!({"resourceVersion": version});
         let table = tables::table(columns, vec![row], metadata, beta);
-        table.to_json().into()
+        table.to_json()
     }
 
     async fn bookmark(&mut self, version: &str, initial_end: bool) -> Result<(), Ended> {
@@ -302,7 +303,7 @@ impl Watching {
             }
             Transform::Table { beta } => {
                 let row = self.reading.renderer.formed(object, "");
-                self.table(row, version, beta)
+                self.table(row, version, beta).into()
             }
         };
         let mut bytes = BytesMut::new();
@@ -313,7 +314,7 @@ impl Watching {
     /// Tells the client why the watch ends.
     async fn fail(&self, status: &Status) -> Result<(), Ended> {
         let mut bytes = BytesMut::new();
-        frame(&mut bytes, "ERROR", &status.to_value().to_json().into());
+        frame(&mut bytes, "ERROR", &status.to_value().to_json());
         self.send(bytes.freeze()).await
     }
 
@@ -329,7 +330,7 @@ fn expired() -> Status {
     Status::expired("too old resource version")
 }
 
-fn frame(out: &mut BytesMut, name: &str, object: &Bytes) {
+fn frame(out: &mut BytesMut, name: &str, object: &[u8]) {
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\",\"object\":");

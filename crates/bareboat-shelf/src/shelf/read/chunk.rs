@@ -5,17 +5,6 @@ use crate::engine::Session;
 use crate::predicate::Truth;
 use crate::prefilter::Prefilter;
 use crate::row::{Narrow, Row};
-use bytes::Bytes;
-use std::collections::HashMap;
-
-/// A row that was judged.
-pub(in crate::shelf) struct Judged {
-    pub(in crate::shelf) narrow: Narrow,
-    /// Whether the search finds it.
-    pub(in crate::shelf) matches: bool,
-    /// The body and where its resourceVersion belongs, of rows that match, if bodies are wanted.
-    pub(in crate::shelf) body: Option<(Bytes, usize)>,
-}
 
 /// Rows that wait.
 pub(in crate::shelf) struct Chunk<'p> {
@@ -25,6 +14,10 @@ pub(in crate::shelf) struct Chunk<'p> {
     bodies: bool,
     waiting: Vec<(Narrow, Truth)>,
 }
+
+/// A function that sees the place of a row that matches among those that waited, and the row.
+pub(in crate::shelf) type Matched<'m> =
+    &'m mut dyn FnMut(usize, &Row<'_>) -> Result<(), ShelfError>;
 
 impl<'p> Chunk<'p> {
     pub(in crate::shelf) fn new(prepared: &'p Prepared, bodies: bool) -> Chunk<'p> {
@@ -47,7 +40,7 @@ impl<'p> Chunk<'p> {
         narrow: Narrow,
         meter: &mut Meter<'_>,
     ) -> Result<bool, ShelfError> {
-        let truth = self.test(&narrow, None)?;
+        let truth = self.test(&self.row(&narrow, None))?;
         let added = matches!(truth, Truth::True | Truth::Later);
         if added {
             self.waiting.push((narrow, truth));
@@ -57,62 +50,56 @@ impl<'p> Chunk<'p> {
         Ok(added)
     }
 
-    fn test(&self, narrow: &Narrow, body: Option<&[u8]>) -> Result<Truth, ShelfError> {
-        match &self.prepared.condition.residual {
-            None => Ok(Truth::True),
-            Some(residual) => residual
-                .test(&Row {
-                    narrow,
-                    body,
-                    directory: &self.prepared.directory,
-                })
-                .map_err(ShelfError::Query),
+    fn row<'r>(&'r self, narrow: &'r Narrow, body: Option<&'r [u8]>) -> Row<'r> {
+        Row {
+            narrow,
+            body,
+            directory: &self.prepared.directory,
         }
     }
 
-    /// Judges all rows that wait, in order. Only bodies of rows that match are copied.
+    fn test(&self, row: &Row<'_>) -> Result<Truth, ShelfError> {
+        match &self.prepared.condition.residual {
+            None => Ok(Truth::True),
+            Some(residual) => residual.test(row).map_err(ShelfError::Query),
+        }
+    }
+
+    /// Judges all rows that wait, and calls a function with each that matches, in no particular order. Returns the rows in order.
     pub(in crate::shelf) fn judge(
         &mut self,
         session: &dyn Session,
         meter: &mut Meter<'_>,
-    ) -> Result<Vec<Judged>, ShelfError> {
-        let mut places: HashMap<i64, usize> = HashMap::new();
-        let mut needed = Vec::new();
-        let mut judged = Vec::with_capacity(self.waiting.len());
+        matched: Matched<'_>,
+    ) -> Result<Vec<Narrow>, ShelfError> {
         let waiting = std::mem::take(&mut self.waiting);
-        let mut later = Vec::with_capacity(waiting.len());
-        for (place, (narrow, truth)) in waiting.into_iter().enumerate() {
-            if self.bodies || truth == Truth::Later {
-                places.insert(narrow.id, place);
-                needed.push(narrow.id);
+        let mut needed = Vec::new();
+        for (place, (narrow, truth)) in waiting.iter().enumerate() {
+            match self.bodies || *truth == Truth::Later {
+                true => needed.push((narrow.id, place)),
+                false => matched(place, &self.row(narrow, None))?,
             }
-            later.push(truth == Truth::Later);
-            judged.push(Judged {
-                narrow,
-                matches: truth == Truth::True,
-                body: None,
-            });
         }
+        needed.sort_unstable();
+        let ids: Vec<i64> = needed.iter().map(|(id, _)| *id).collect();
         let directory = &self.prepared.directory;
-        session.bodies(&needed, &mut |id, body, splice| {
-            let Some(place) = places.get(&id).copied() else {
+        session.bodies(&ids, &mut |id, body, _| {
+            let Ok(at) = ids.binary_search(&id) else {
                 return Ok(());
             };
-            let one = &mut judged[place];
-            if later[place] {
+            let place = needed[at].1;
+            let (narrow, truth) = &waiting[place];
+            let row = self.row(narrow, Some(body));
+            if *truth == Truth::Later {
                 if !self.prefilter.passes(body) {
                     return meter.row(0, directory);
                 }
-                one.matches = self.test(&one.narrow, Some(body))? == Truth::True;
-                if !one.matches {
+                if self.test(&row)? != Truth::True {
                     return meter.row(body.len(), directory);
                 }
             }
-            if self.bodies {
-                one.body = Some((Bytes::copy_from_slice(body), splice));
-            }
-            Ok(())
+            matched(place, &row)
         })?;
-        Ok(judged)
+        Ok(waiting.into_iter().map(|(narrow, _)| narrow).collect())
     }
 }
