@@ -264,12 +264,12 @@ impl TypeSync {
     }
 
     /// Notes a version that came without changes.
-    async fn note(&self, version: &str) -> Result<(), WriteError> {
+    fn note(&self, version: &str) {
         let progress = Progress {
             version: self.mark.clone(),
             resource_version: version.to_owned(),
         };
-        self.writer.note(self.member, self.kind, progress).await
+        self.writer.note(self.member, self.kind, progress);
     }
 
     /// Reads events, on another thread if they are long.
@@ -360,8 +360,8 @@ impl TypeSync {
                     Err(error) => return error.into(),
                 }
             } else {
-                if moved && let Err(error) = self.note(&next).await {
-                    return error.into();
+                if moved {
+                    self.note(&next);
                 }
                 (self.report)(Report::Heard);
             }
@@ -431,10 +431,10 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// How long the member is to keep a watch open: between five and ten minutes, so that watches do not all end together.
+/// How long the member is to keep a watch open: between half an hour and an hour, so that watches do not all end together, and seldom.
 fn timeout_seconds(resource: &str, member: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     (resource, member).hash(&mut hasher);
-    300 + hasher.finish() % 300
+    1800 + hasher.finish() % 1800
 }

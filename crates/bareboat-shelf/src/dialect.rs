@@ -27,6 +27,11 @@ impl Dialect {
         (self == Dialect::Mysql).then_some(PART)
     }
 
+    /// Returns whether it is faster to judge bodies first, and then to look up the rows of those that match.
+    pub(crate) fn judges_bodies_first(self) -> bool {
+        self == Dialect::Sqlite
+    }
+
     /// Returns how many bytes of a text the column of an index has, if it does not have all of them.
     pub(crate) fn indexed_bytes(self) -> Option<usize> {
         (self == Dialect::Mysql).then_some(INDEXED_BYTES)

@@ -356,6 +356,22 @@ impl Predicate {
         }
     }
 
+    /// Returns whether the body and the place of an object say all that is asked. Declared fields are not read from the body.
+    pub(crate) fn is_of_body(&self, declared: &dyn Fn(&Path) -> bool) -> bool {
+        match self {
+            Predicate::All(parts) | Predicate::Any(parts) => {
+                parts.iter().all(|part| part.is_of_body(declared))
+            }
+            Predicate::Not(inner) => inner.is_of_body(declared),
+            Predicate::Term(Term::Field(FieldRequirement { path, .. })) => !declared(path),
+            Predicate::Term(Term::Json(..)) => true,
+            Predicate::Term(Term::Column(column, _)) => {
+                matches!(column, Column::Cluster | Column::Namespace | Column::Name)
+            }
+            Predicate::Term(Term::Label(_) | Term::Test(_)) => false,
+        }
+    }
+
     /// Returns the paths of fields that are read from bodies for this kind, for messages about slow queries.
     pub fn undeclared(&self, declared: &dyn Fn(&Path) -> bool) -> Vec<String> {
         match self {

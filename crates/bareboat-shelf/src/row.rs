@@ -78,6 +78,21 @@ impl Narrow {
         })
     }
 
+    /// The columns of [`Narrow::read_place`]. The index of the usual order has them all.
+    pub(crate) const PLACE: &str = "o.id, o.kind, o.ns, o.name, o.member";
+
+    /// Reads the number and the place of a row; all else is empty.
+    pub(crate) fn read_place(row: &dyn Cells) -> Result<Narrow, ShelfError> {
+        Ok(Narrow {
+            id: number(row, 0)?,
+            kind: number(row, 1)?,
+            namespace: text(row, 2)?,
+            name: text(row, 3)?,
+            member: number(row, 4)?,
+            ..Narrow::default()
+        })
+    }
+
     /// Returns the value of a label.
     pub fn label(&self, key: &str) -> Option<String> {
         member_of(&self.labels, key)

@@ -7,6 +7,7 @@
 //! others. While there are events, pages are written in small parts with a rest after each.
 
 use bareboat_shelf::{Applied, Batch, KindId, MemberId, Progress, Seen, Shelf, ShelfError};
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,8 +72,6 @@ type Call = Box<dyn FnOnce(&Shelf, i64) + Send>;
 
 enum Job {
     Apply(Batch, Reply<Applied>),
-    /// A version without changes.
-    Note(Place, Progress),
     /// Anything else that writes, such as the removal of a member. It comes after everything before it, pages too: their tasks may
     /// have ended.
     Call(Call),
@@ -87,6 +86,7 @@ enum Job {
 pub(crate) struct Writer {
     jobs: mpsc::Sender<Job>,
     pages: mpsc::Sender<(Batch, Reply<Applied>)>,
+    notes: Notes,
     /// How many transactions with versions there were.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests count them"))]
     pub(crate) transactions: Arc<AtomicU64>,
@@ -103,6 +103,7 @@ impl Writer {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let (pages, filling) = mpsc::channel(PAGES);
         let transactions = Arc::<AtomicU64>::default();
+        let notes = Notes::default();
         let work = Work {
             shelf,
             clock,
@@ -111,7 +112,7 @@ impl Writer {
             next: None,
             event: None,
             suspects: HashSet::new(),
-            notes: HashMap::new(),
+            notes: notes.clone(),
             interval,
             noted: Instant::now(),
             transactions: transactions.clone(),
@@ -119,20 +120,16 @@ impl Writer {
         let writer = Writer {
             jobs,
             pages,
+            notes,
             transactions,
         };
         (writer, work.run())
     }
 
-    /// Notes a version that came without changes. It is saved later, unless the process dies.
-    pub(crate) async fn note(
-        &self,
-        member: MemberId,
-        kind: KindId,
-        progress: Progress,
-    ) -> Result<(), WriteError> {
-        let sent = self.jobs.send(Job::Note((member, kind), progress)).await;
-        sent.map_err(|_| WriteError::Closed)
+    /// Notes a version that came without changes, after all that its task wrote. It is saved later, unless the process dies. Nothing
+    /// is woken for it.
+    pub(crate) fn note(&self, member: MemberId, kind: KindId, progress: Progress) {
+        self.notes.lock().insert((member, kind), progress);
     }
 
     /// Does the regular work of the shelf.
@@ -203,6 +200,9 @@ impl Writer {
 /// A type of a member.
 type Place = (MemberId, KindId);
 
+/// Versions without changes. They are written with the next batch, or now and then.
+type Notes = Arc<Mutex<HashMap<Place, Progress>>>;
+
 /// Whether other jobs are carried out between the parts of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Others {
@@ -223,8 +223,7 @@ struct Work {
     next: Option<Job>,
     /// Members with a write that failed: theirs are not joined with others, so that the fault of one is not that of all.
     suspects: HashSet<MemberId>,
-    /// Versions without changes. They are written with the next batch, or now and then.
-    notes: HashMap<Place, Progress>,
+    notes: Notes,
     interval: Duration,
     /// When versions without changes were last written.
     noted: Instant,
@@ -249,7 +248,7 @@ impl Work {
                         self.fill(page, reply, Others::MayCome).await;
                         continue;
                     }
-                    () = tokio::time::sleep_until(self.noted + self.interval), if !self.notes.is_empty() => {
+                    () = tokio::time::sleep_until(self.noted + self.interval) => {
                         self.write_notes().await;
                         continue;
                     }
@@ -266,9 +265,6 @@ impl Work {
 
     async fn carry_out(&mut self, job: Job) {
         match job {
-            Job::Note(place, progress) => {
-                self.notes.insert(place, progress);
-            }
             Job::Apply(batch, reply) => {
                 self.event = Some(Instant::now());
                 self.apply(batch, reply).await;
@@ -375,9 +371,6 @@ impl Work {
                     batches.push(batch);
                     replies.push(reply);
                 }
-                Ok(Job::Note(place, progress)) => {
-                    self.notes.insert(place, progress);
-                }
                 Ok(other) => {
                     self.next = Some(other);
                     break;
@@ -387,12 +380,15 @@ impl Work {
         }
         let members: HashSet<MemberId> = batches.iter().map(|batch| batch.member).collect();
         // A task that writes a version has noted older ones only.
-        for batch in batches.iter().filter(|batch| batch.progress.is_some()) {
-            self.notes.remove(&(batch.member, batch.kind));
-        }
-        let carried = match suspect {
-            true => HashMap::new(),
-            false => std::mem::take(&mut self.notes),
+        let carried = {
+            let mut notes = self.notes.lock();
+            for batch in batches.iter().filter(|batch| batch.progress.is_some()) {
+                notes.remove(&(batch.member, batch.kind));
+            }
+            match suspect {
+                true => HashMap::new(),
+                false => std::mem::take(&mut *notes),
+            }
         };
         batches.extend(carried.iter().map(note));
         let batches = Arc::new(batches);
@@ -418,7 +414,12 @@ impl Work {
             }
             Ok(Err(error)) => {
                 self.suspects.extend(members);
-                self.notes.extend(kept);
+                let mut notes = self.notes.lock();
+                for (place, progress) in kept {
+                    // What was noted meanwhile is newer.
+                    notes.entry(place).or_insert(progress);
+                }
+                drop(notes);
                 let error = WriteError::from(error);
                 for reply in replies {
                     let _ = reply.send(Err(error.clone()));
@@ -432,7 +433,7 @@ impl Work {
     /// Writes versions without changes. If that fails, the members are resumed from older ones some day.
     async fn write_notes(&mut self) {
         self.noted = Instant::now();
-        let notes = std::mem::take(&mut self.notes);
+        let notes = std::mem::take(&mut *self.notes.lock());
         if notes.is_empty() {
             return;
         }

@@ -16,6 +16,17 @@ const MOST_GROUPS: usize = 10_000;
 /// How many rows are judged together.
 const TOGETHER: usize = 4096;
 
+/// What must be known about each row that matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    /// That there is one.
+    Nothing,
+    /// Its columns.
+    Row,
+    /// Its columns and its body.
+    Body,
+}
+
 impl Shelf {
     /// Counts the rows of a search, whatever its cursor and offset.
     pub fn count(&self, query: &Query) -> Result<u64, ShelfError> {
@@ -35,7 +46,7 @@ impl Shelf {
             });
         }
         let mut count = 0;
-        self.each(query, &prepared, false, |_| {
+        self.each(query, &prepared, Wants::Nothing, |_| {
             count += 1;
             Ok(())
         })?;
@@ -75,9 +86,12 @@ impl Shelf {
                 kinds.all(|kind| prepared.directory.declares(*kind, path))
             }
         };
-        let bodies = !by.iter().all(declared);
+        let wants = match by.iter().all(declared) {
+            true => Wants::Row,
+            false => Wants::Body,
+        };
         let mut groups = Counts::new();
-        self.each(query, prepared, bodies, |row| {
+        self.each(query, prepared, wants, |row| {
             let values: Vec<Option<String>> = by.iter().map(|column| value(column, row)).collect();
             *groups.entry(values).or_default() += 1;
             match groups.len() > MOST_GROUPS {
@@ -88,15 +102,19 @@ impl Shelf {
         Ok(groups)
     }
 
-    /// Calls a function with every row of a search, in no particular order. It is told the body if bodies are wanted.
+    /// Calls a function with every row of a search, in no particular order.
     fn each(
         &self,
         query: &Query,
         prepared: &Prepared,
-        bodies: bool,
+        wants: Wants,
         mut take: impl FnMut(&Row<'_>) -> Result<(), ShelfError>,
     ) -> Result<(), ShelfError> {
         let dialect = self.engine.dialect();
+        let columns = match wants {
+            Wants::Nothing => prepared.columns(dialect),
+            Wants::Row | Wants::Body => dialect.columns(),
+        };
         // Where rows come in parts, each part begins after the last place of the one before.
         let part = dialect.part();
         let (keys, limit) = match part {
@@ -105,7 +123,7 @@ impl Shelf {
         };
         self.reading(|session| {
             let mut meter = Meter::new(query);
-            let mut chunk = Chunk::new(prepared, bodies);
+            let mut chunk = Chunk::new(prepared, wants == Wants::Body);
             let mut judge =
                 |chunk: &mut Chunk<'_>, session: &dyn Session, meter: &mut Meter<'_>| {
                     let judged = chunk.judge(session, meter, &mut |_, row| take(row));
@@ -115,10 +133,13 @@ impl Shelf {
             loop {
                 let place = after.take();
                 let (sql, parameters) =
-                    prepared.select(dialect, dialect.columns(), &keys, place.as_deref(), &limit);
+                    prepared.select(dialect, columns, &keys, place.as_deref(), &limit);
                 let mut read = 0;
                 session.rows(&sql, &parameters, &mut |row| {
-                    let narrow = Narrow::read(row)?;
+                    let narrow = match wants {
+                        Wants::Nothing => prepared.narrow(row)?,
+                        Wants::Row | Wants::Body => Narrow::read(row)?,
+                    };
                     read += 1;
                     if part == Some(read) {
                         after = Some(usual_place(&narrow));

@@ -10,7 +10,8 @@ use super::{Shelf, ShelfError};
 use crate::cursor::Cursor;
 use crate::dialect::{Dialect, WIDTH};
 use crate::engine::Session;
-use crate::param::Param;
+use crate::param::{Cells, Param};
+use crate::path::Path;
 use crate::plan::{self, Condition, Planner};
 use crate::query::{Item, Page, Query};
 use crate::row::{Directory, KindId, MemberId, Narrow};
@@ -27,9 +28,47 @@ pub(super) struct Prepared {
     pub(super) condition: Condition,
     keys: Vec<(String, bool)>,
     pub(super) directory: std::sync::Arc<Directory>,
+    /// Whether only the places of rows are read before their bodies are judged.
+    places: bool,
 }
 
 impl Prepared {
+    /// Returns the columns that are read of each row before it is judged.
+    pub(super) fn columns(&self, dialect: Dialect) -> &'static str {
+        match self.places {
+            true => Narrow::PLACE,
+            false => dialect.columns(),
+        }
+    }
+
+    /// Reads these columns.
+    pub(super) fn narrow(&self, row: &dyn Cells) -> Result<Narrow, ShelfError> {
+        match self.places {
+            true => Narrow::read_place(row),
+            false => Narrow::read(row),
+        }
+    }
+
+    /// Reads the rest of rows of which only the places were read.
+    fn complete(
+        &self,
+        session: &dyn Session,
+        dialect: Dialect,
+        items: &mut [Item],
+    ) -> Result<(), ShelfError> {
+        if !self.places {
+            return Ok(());
+        }
+        let sql = format!("SELECT {} FROM object o WHERE o.id = ?", dialect.columns());
+        for item in items {
+            session.rows(&sql, &[item.narrow.id.into()], &mut |row| {
+                item.narrow = Narrow::read(row)?;
+                Ok(false)
+            })?;
+        }
+        Ok(())
+    }
+
     /// Returns the statement for the rows after a place, in the order of some keys, and its parameters.
     pub(super) fn select(
         &self,
@@ -66,10 +105,19 @@ impl Shelf {
         let planner = Planner::new(dialect, &directory, &find, &query.kinds);
         let condition = planner.condition([&query.scope, &query.filter]);
         self.uses.lock().count(&indexes, &condition.labels);
+        let declared = |path: &Path| {
+            let mut kinds = query.kinds.iter();
+            kinds.any(|kind| directory.declares(*kind, path))
+        };
+        let residual = condition.residual.as_ref();
+        let places = dialect.judges_bodies_first()
+            && query.order.0.is_empty()
+            && residual.is_some_and(|residual| residual.is_of_body(&declared));
         Ok(Prepared {
             condition,
             keys,
             directory,
+            places,
         })
     }
 
@@ -87,7 +135,7 @@ impl Shelf {
         // The place in the usual order is in the row itself.
         let usual = query.order.0.is_empty();
         let dialect = self.engine.dialect();
-        let mut columns = dialect.columns().to_owned();
+        let mut columns = prepared.columns(dialect).to_owned();
         for (column, _) in keys.iter().filter(|_| !usual) {
             columns.push_str(", ");
             columns.push_str(column);
@@ -113,6 +161,7 @@ impl Shelf {
                 most,
                 skip,
                 place: None,
+                few: false,
             };
             let mut meter = Meter::new(query);
             // The places of rows that wait in the chunk.
@@ -127,7 +176,7 @@ impl Shelf {
                     prepared.select(dialect, &columns, keys, start.as_deref(), &limit);
                 let mut read = 0;
                 session.rows(&sql, &parameters, &mut |row| {
-                    let narrow = Narrow::read(row)?;
+                    let narrow = prepared.narrow(row)?;
                     let place = || -> Result<Vec<Param>, ShelfError> {
                         (0..keys.len()).map(|key| row.value(WIDTH + key)).collect()
                     };
@@ -147,9 +196,12 @@ impl Shelf {
                     if chunk.len() < size {
                         return Ok(true);
                     }
-                    // Where few rows match, more are read at once.
-                    size = (size * 2).min(TOGETHER);
                     wanted = found.take(&mut chunk, session, &mut meter, &mut places)?;
+                    // Where few rows match, more are read at once.
+                    size = match found.few {
+                        true => (size * 2).min(TOGETHER),
+                        false => found.wanted().min(FIRST),
+                    };
                     Ok(wanted)
                 })?;
                 if !wanted || after.is_none() {
@@ -157,6 +209,7 @@ impl Shelf {
                 }
             }
             found.take(&mut chunk, session, &mut meter, &mut places)?;
+            prepared.complete(session, dialect, &mut found.page.items)?;
             found.page.left = meter.left(found.page.items.len());
             Ok(found.page)
         })
@@ -219,6 +272,8 @@ struct Found {
     skip: usize,
     /// The place of the last item, unless it is in its row.
     place: Option<Vec<Param>>,
+    /// Whether few rows of the last chunk matched.
+    few: bool,
 }
 
 impl Found {
@@ -241,6 +296,7 @@ impl Found {
             matching[place] = true;
             Ok(())
         })?;
+        self.few = matching.iter().filter(|matches| **matches).count() * 4 < matching.len();
         let mut places = places.drain(..);
         let first = self.page.items.len();
         let mut full = false;
