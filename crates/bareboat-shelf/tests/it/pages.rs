@@ -1,8 +1,10 @@
 //! Pages: every object once, in any order, while others come and go.
 
-use crate::rig::Rig;
-use bareboat_api::value;
-use bareboat_shelf::{Column, Cursor, Order, Path, Predicate, Query};
+use crate::rig::{MEMBERS, Rig, change_to, progress};
+use bareboat_api::{Value, value};
+use bareboat_shelf::{
+    Batch, Column, Cursor, Order, Path, Predicate, Query, Term, parse_field_selector,
+};
 use std::collections::BTreeSet;
 
 fn walk(
@@ -165,4 +167,56 @@ fn offsets_count_rows_and_foreign_tokens_are_refused() {
         ..rig.query()
     };
     assert!(rig.shelf.page(&other, 1).is_err());
+}
+
+/// Rows of several members that a search finds by their bodies: few at first, and then many.
+#[test]
+fn searches_by_body_have_whole_rows_wherever_matches_are() {
+    let mut rig = Rig::new();
+    let matches = |number: usize| number.is_multiple_of(97) || number >= 1_900;
+    for (member, name) in MEMBERS.iter().enumerate() {
+        let change = |number: usize| {
+            let spec = value!({"x": (if matches(number) { "wanted" } else { "other" })});
+            let object = value!({
+                "apiVersion": "v1", "kind": "Pod",
+                "metadata": {
+                    "name": (format!("p{number:04}")), "namespace": "a", "uid": (format!("{name}-{number}")),
+                    "resourceVersion": (number.to_string()), "creationTimestamp": "2022-03-25T00:00:00Z",
+                },
+                "spec": (spec),
+            });
+            change_to(name, object)
+        };
+        let batch = Batch {
+            member: rig.members[member],
+            kind: rig.pods,
+            changes: (1..2_000).map(change).collect(),
+            progress: Some(progress("1")),
+        };
+        rig.shelf.apply(&[batch], 1).expect("changes are written");
+    }
+    let mut query = rig.query();
+    for requirement in parse_field_selector("spec.x=wanted").expect("it parses") {
+        query.filter.and(Predicate::Term(Term::Field(requirement)));
+    }
+    let expected: Vec<String> = (1..2_000)
+        .filter(|number| matches(*number))
+        .flat_map(|number| (1..=3).map(move |member| format!("{member}/p{number:04}")))
+        .collect();
+    for most in [7, 50, 5_000] {
+        assert_eq!(walk(&mut rig, &query, most, |_| {}), expected, "{most}");
+    }
+    assert_eq!(rig.shelf.count(&query).ok(), Some(expected.len() as u64));
+    let page = rig.shelf.page(&query, 400).expect("the search works");
+    for item in &page.items {
+        let version = item.narrow.member_version.clone();
+        let object = item.value(&version);
+        let text = |keys: &[&str]| object.at(keys).and_then(Value::as_str).map(str::to_owned);
+        assert_eq!(text(&["metadata", "uid"]), Some(item.narrow.uid.clone()));
+        assert_eq!(text(&["spec", "x"]).as_deref(), Some("wanted"));
+        assert_eq!(
+            item.narrow.uid.split_once('-').map(|(_, number)| number),
+            Some(&*version)
+        );
+    }
 }
