@@ -175,7 +175,7 @@ impl Seat {
     }
 }
 
-/// A part of a request that waits for something outside this server. If it is dropped because nobody needs the answer any more, the
+/// A part of a request that waits for something outside this server. If it is dropped because the answer is not needed any more, the
 /// seat is taken with the next one.
 struct Outside<'a>(&'a Seat);
 
