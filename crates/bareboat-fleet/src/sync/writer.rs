@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -86,7 +86,7 @@ enum Job {
 pub(crate) struct Writer {
     jobs: mpsc::Sender<Job>,
     pages: mpsc::Sender<(Batch, Reply<Applied>)>,
-    notes: Notes,
+    notes: Arc<Notes>,
     /// How many transactions with versions there were.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests count them"))]
     pub(crate) transactions: Arc<AtomicU64>,
@@ -103,7 +103,7 @@ impl Writer {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let (pages, filling) = mpsc::channel(PAGES);
         let transactions = Arc::<AtomicU64>::default();
-        let notes = Notes::default();
+        let notes = Arc::<Notes>::default();
         let work = Work {
             shelf,
             clock,
@@ -126,10 +126,14 @@ impl Writer {
         (writer, work.run())
     }
 
-    /// Notes a version that came without changes, after all that its task wrote. It is saved later, unless the process dies. Nothing
-    /// is woken for it.
+    /// Notes a version that came without changes, after all that its task wrote. It is saved later, unless the process dies. Only
+    /// the first one wakes the writer.
     pub(crate) fn note(&self, member: MemberId, kind: KindId, progress: Progress) {
-        self.notes.lock().insert((member, kind), progress);
+        let mut waiting = self.notes.waiting.lock();
+        if waiting.is_empty() {
+            self.notes.first.notify_one();
+        }
+        waiting.insert((member, kind), progress);
     }
 
     /// Does the regular work of the shelf.
@@ -201,7 +205,12 @@ impl Writer {
 type Place = (MemberId, KindId);
 
 /// Versions without changes. They are written with the next batch, or now and then.
-type Notes = Arc<Mutex<HashMap<Place, Progress>>>;
+#[derive(Default)]
+struct Notes {
+    waiting: Mutex<HashMap<Place, Progress>>,
+    /// Notified when the first of them comes.
+    first: Notify,
+}
 
 /// Whether other jobs are carried out between the parts of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +232,7 @@ struct Work {
     next: Option<Job>,
     /// Members with a write that failed: theirs are not joined with others, so that the fault of one is not that of all.
     suspects: HashSet<MemberId>,
-    notes: Notes,
+    notes: Arc<Notes>,
     interval: Duration,
     /// When versions without changes were last written.
     noted: Instant,
@@ -248,7 +257,8 @@ impl Work {
                         self.fill(page, reply, Others::MayCome).await;
                         continue;
                     }
-                    () = tokio::time::sleep_until(self.noted + self.interval) => {
+                    () = self.notes.first.notified() => continue,
+                    () = tokio::time::sleep_until(self.noted + self.interval), if self.has_notes() => {
                         self.write_notes().await;
                         continue;
                     }
@@ -261,6 +271,10 @@ impl Work {
             }
             self.carry_out(job).await;
         }
+    }
+
+    fn has_notes(&self) -> bool {
+        !self.notes.waiting.lock().is_empty()
     }
 
     async fn carry_out(&mut self, job: Job) {
@@ -381,7 +395,7 @@ impl Work {
         let members: HashSet<MemberId> = batches.iter().map(|batch| batch.member).collect();
         // A task that writes a version has noted older ones only.
         let carried = {
-            let mut notes = self.notes.lock();
+            let mut notes = self.notes.waiting.lock();
             for batch in batches.iter().filter(|batch| batch.progress.is_some()) {
                 notes.remove(&(batch.member, batch.kind));
             }
@@ -414,7 +428,7 @@ impl Work {
             }
             Ok(Err(error)) => {
                 self.suspects.extend(members);
-                let mut notes = self.notes.lock();
+                let mut notes = self.notes.waiting.lock();
                 for (place, progress) in kept {
                     // What was noted meanwhile is newer.
                     notes.entry(place).or_insert(progress);
@@ -433,7 +447,7 @@ impl Work {
     /// Writes versions without changes. If that fails, the members are resumed from older ones some day.
     async fn write_notes(&mut self) {
         self.noted = Instant::now();
-        let notes = std::mem::take(&mut *self.notes.lock());
+        let notes = std::mem::take(&mut *self.notes.waiting.lock());
         if notes.is_empty() {
             return;
         }
