@@ -5,7 +5,7 @@
 #
 # The runs take turns: as they are, pinned to one core, beside a busy loop on every core. Several at once need root: each has its own
 # network, processes and temporary files then, as on a machine of its own, and all share the cores. Run `make test` first: it sets
-# up the clients. CARGO_PROFILE_DEV_OPT_LEVEL=1 compiles longer and makes each run shorter. Each run writes target/repeat/RUN.log. It ends with a table.
+# up the clients. Each run writes target/repeat/RUN.log. It ends with a table.
 # Exit codes: 0 all runs passed, 1 some failed, 2 wrong usage or the tests do not compile.
 set -euo pipefail
 

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// Number of listed objects; the size of each follows.
 const OBJECTS: usize = 200;
 const SIZE: usize = 16 * 1024;
-/// How many pulses must be answered during a large request. A blocked worker answers none, or one or two.
-const PULSES: usize = 20;
-/// Maximum number of repetitions until then.
-const TRIES: usize = 4;
+/// How many pulses must be answered during one large request. A blocked worker answers none, or one or two.
+const PULSES: usize = 8;
+/// How often the large request is sent at most. On a busy machine it may be over before the worker gets a processor.
+const TRIES: usize = 50;
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -47,7 +47,7 @@ async fn filled() -> Arc<TestServer> {
     Arc::new(server)
 }
 
-/// Repeats a large request until enough pulses of a second client were answered during it.
+/// Repeats a large request until enough pulses of a second client were answered during one of them.
 async fn others_go_on<F: Future<Output = ()> + Send + 'static>(
     server: &Arc<TestServer>,
     what: &str,
@@ -70,7 +70,9 @@ async fn others_go_on<F: Future<Output = ()> + Send + 'static>(
             }
         }
     });
+    let mut most = 0;
     for _ in 0..TRIES {
+        answered.store(0, Ordering::SeqCst);
         let (work, flag) = (large(server.clone()), under_way.clone());
         // Both are tasks of the only worker.
         let working = tokio::spawn(async move {
@@ -79,15 +81,15 @@ async fn others_go_on<F: Future<Output = ()> + Send + 'static>(
             flag.store(false, Ordering::SeqCst);
         });
         soon(working).await.unwrap();
-        if answered.load(Ordering::SeqCst) >= PULSES {
+        most = most.max(answered.load(Ordering::SeqCst));
+        if most >= PULSES {
             break;
         }
     }
     pulse.abort();
-    let answered = answered.load(Ordering::SeqCst);
     assert!(
-        answered >= PULSES,
-        "{what}: only {answered} pulses were answered"
+        most >= PULSES,
+        "{what}: at most {most} pulses were answered during one request"
     );
 }
 
