@@ -27,7 +27,8 @@ impl Dialect {
         (self == Dialect::Mysql).then_some(PART)
     }
 
-    /// Returns whether it is faster to judge bodies first, and then to look up the rows of those that match.
+    /// Returns whether a search by body first reads only the places of rows, then judges bodies, and at last reads the whole rows of those
+    /// that match.
     pub(crate) fn judges_bodies_first(self) -> bool {
         self == Dialect::Sqlite
     }

@@ -356,7 +356,8 @@ impl Predicate {
         }
     }
 
-    /// Returns whether the body and the place of an object say all that is asked. Declared fields are not read from the body.
+    /// Returns whether the body, the cluster, the namespace and the name are enough to judge this condition. Declared fields are not read
+    /// from the body but from the column `fields`, so they are not enough.
     pub(crate) fn is_of_body(&self, declared: &dyn Fn(&Path) -> bool) -> bool {
         match self {
             Predicate::All(parts) | Predicate::Any(parts) => {

@@ -78,7 +78,7 @@ impl Narrow {
         })
     }
 
-    /// The columns of [`Narrow::read_place`]. The index of the usual order has them all.
+    /// The columns of [`Narrow::read_place`]. The index `object_key` has all of them, so the table itself need not be read.
     pub(crate) const PLACE: &str = "o.id, o.kind, o.ns, o.name, o.member";
 
     /// Reads the number and the place of a row; all else is empty.

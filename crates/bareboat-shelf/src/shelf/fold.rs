@@ -145,7 +145,7 @@ impl Shelf {
                         after = Some(usual_place(&narrow));
                     }
                     chunk.add(narrow, &mut meter)?;
-                    if chunk.len() == TOGETHER {
+                    if chunk.is_full(TOGETHER) {
                         judge(&mut chunk, session, &mut meter)?;
                     }
                     Ok(true)

@@ -19,8 +19,8 @@ use bytes::Bytes;
 
 /// How many rows are judged together at first, at most.
 const FIRST: usize = 256;
-/// How many rows are judged together at most, if few of them match. Their bodies lie side by side in part, which makes reading them
-/// much faster.
+/// The most rows that are judged together when few of them match. In a large group many bodies are neighbours in the file, and neighbours
+/// are read much faster.
 const TOGETHER: usize = 4096;
 
 /// A search, ready to run.
@@ -193,7 +193,7 @@ impl Shelf {
                     if !usual {
                         places.push(place()?);
                     }
-                    if chunk.len() < size {
+                    if !chunk.is_full(size) {
                         return Ok(true);
                     }
                     wanted = found.take(&mut chunk, session, &mut meter, &mut places)?;

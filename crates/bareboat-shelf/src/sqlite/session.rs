@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, ToSql, params_from_iter};
 
-/// Bodies that are at most so far apart are read together: to pass over one is faster than to look up the next.
+/// If two ids differ by at most this much, one scan reads both bodies. To skip what is between them is faster than another lookup.
 const NEAR: i64 = 4;
 
 /// A transaction that was begun.
@@ -80,7 +80,7 @@ impl Session for Transaction<'_> {
     fn bodies(&self, rows: &[i64], visit: VisitBody<'_>) -> Result<(), ShelfError> {
         let mut ids = rows.to_vec();
         ids.sort_unstable();
-        let sql = "SELECT id, json, splice FROM body WHERE id BETWEEN ? AND ?";
+        let sql = "SELECT id, json, splice FROM body WHERE id BETWEEN ? AND ? ORDER BY id";
         let mut statement = self.connection.prepare_cached(sql)?;
         for run in ids.chunk_by(|a, b| b - a <= NEAR) {
             let mut wanted = run.iter().copied().peekable();

@@ -6,6 +6,9 @@ use crate::predicate::Truth;
 use crate::prefilter::Prefilter;
 use crate::row::{Narrow, Row};
 
+/// How many bytes of labels and fields wait at most: members decide how long these are.
+const MOST_BYTES: usize = 4 << 20;
+
 /// Rows that wait.
 pub(in crate::shelf) struct Chunk<'p> {
     prepared: &'p Prepared,
@@ -13,9 +16,11 @@ pub(in crate::shelf) struct Chunk<'p> {
     /// Whether bodies of rows that match are wanted.
     bodies: bool,
     waiting: Vec<(Narrow, Truth)>,
+    /// The bytes of their labels and fields.
+    bytes: usize,
 }
 
-/// A function that sees the place of a row that matches among those that waited, and the row.
+/// Called for each row that matches, with its index among the rows that waited.
 pub(in crate::shelf) type Matched<'m> =
     &'m mut dyn FnMut(usize, &Row<'_>) -> Result<(), ShelfError>;
 
@@ -27,9 +32,16 @@ impl<'p> Chunk<'p> {
             prefilter: residual.map(Prefilter::of).unwrap_or_default(),
             bodies,
             waiting: Vec::new(),
+            bytes: 0,
         }
     }
 
+    /// Returns whether so many rows wait that they are to be judged.
+    pub(in crate::shelf) fn is_full(&self, rows: usize) -> bool {
+        self.waiting.len() >= rows || self.bytes >= MOST_BYTES
+    }
+
+    /// Returns how many rows wait.
     pub(in crate::shelf) fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -43,6 +55,7 @@ impl<'p> Chunk<'p> {
         let truth = self.test(&self.row(&narrow, None))?;
         let added = matches!(truth, Truth::True | Truth::Later);
         if added {
+            self.bytes += narrow.labels.len() + narrow.fields.len();
             self.waiting.push((narrow, truth));
         } else {
             meter.row(0, &self.prepared.directory)?;
@@ -73,6 +86,7 @@ impl<'p> Chunk<'p> {
         matched: Matched<'_>,
     ) -> Result<Vec<Narrow>, ShelfError> {
         let waiting = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
         let mut needed = Vec::new();
         for (place, (narrow, truth)) in waiting.iter().enumerate() {
             match self.bodies || *truth == Truth::Later {
@@ -101,5 +115,37 @@ impl<'p> Chunk<'p> {
             matched(place, &row)
         })?;
         Ok(waiting.into_iter().map(|(narrow, _)| narrow).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Condition;
+    use crate::query::Query;
+    use std::sync::Arc;
+
+    #[test]
+    fn few_rows_with_long_labels_are_enough() {
+        let prepared = Prepared {
+            condition: Condition::default(),
+            keys: Vec::new(),
+            directory: Arc::default(),
+            places: false,
+        };
+        let query = Query::default();
+        let mut meter = Meter::new(&query);
+        let mut chunk = Chunk::new(&prepared, false);
+        let mut rows = 0;
+        while !chunk.is_full(1_000) {
+            let narrow = Narrow {
+                labels: "x".repeat(1 << 20),
+                ..Narrow::default()
+            };
+            assert!(chunk.add(narrow, &mut meter).expect("nothing is asked for"));
+            rows += 1;
+        }
+        assert_eq!(rows, 4);
+        assert_eq!(chunk.len(), 4);
     }
 }
