@@ -130,7 +130,7 @@ async fn visited(
     };
     let mut visit = visit(state, ask, body);
     visit.calls = visit.calls.with_seat(seat.as_ref());
-    claimed.annex.answer(visit).await
+    ask.parting.complete(claimed.annex.answer(visit).await)
 }
 
 /// Lets an annex answer, and completes the answer.

@@ -166,6 +166,7 @@ impl Calls {
         end: End,
     ) -> Result<Response, Status> {
         let (ask, (head, body)) = (&self.ask, request.into_parts());
+        self.state.may_pass_on(ask)?;
         let passing = Passing {
             method: head.method,
             target,
@@ -194,6 +195,8 @@ impl Calls {
         mut request: http::Request<RequestBody>,
     ) -> Result<UpstreamAnswer, CallError> {
         let (proxy, audit_id) = (&self.state.proxy, self.ask.audit_id());
+        let sends = self.state.may_pass_on(&self.ask);
+        sends.map_err(|_| CallError::Stopping)?;
         let destination = to.0.destination.as_ref();
         let destination = destination.map_err(|error| CallError::of(proxy, audit_id, error))?;
         let uri = destination.below(target);
@@ -235,6 +238,9 @@ pub enum CallError {
     /// The answer did not start in time.
     #[error("no answer within {} s", .0.as_secs_f64())]
     Late(Duration),
+    /// This server stops. The client gets 503 with `Retry-After`, whatever the program answers.
+    #[error("this server is stopping")]
+    Stopping,
     /// The server was not reached, or its answer is invalid; holds what clients may read about it.
     #[error("{0}")]
     Failed(String),

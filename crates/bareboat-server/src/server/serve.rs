@@ -8,6 +8,7 @@ use super::head::{AUDIT_ID, Wanted, audit_id, without_credentials};
 use super::paths;
 use super::refusal::{Outcome, Refusal, Walked, panicked};
 use super::state::State;
+use super::stopping::{Parting, stopping};
 use crate::aggregation;
 use crate::annex::{self, Claimed};
 use crate::audit::Arrival;
@@ -288,6 +289,10 @@ async fn rooms(
         (Some(_), _) => may_stream(&info, &headers),
         (None, None) => is_patient(state, &info),
     };
+    let parting = Parting::new(state.is_ending());
+    if parting.is_late() && (remote.is_some() || streams && info.verb != "watch") {
+        return Err(stopping().into());
+    }
     // What another server answers takes no seat, but its answer has a deadline unless it is a stream.
     let patient = streams || remote.is_some();
     let deadline = deadline(state, &query, &info, streams, trace.started())?;
@@ -334,6 +339,7 @@ async fn rooms(
         raw: matches!(door, Door::Raw(_)),
         stores: matches!(door, Door::Store(_)),
         standing: None,
+        parting,
         basis: Basis::at(state.store.visible()),
     };
     if let Some((client, sent)) = stream_of {

@@ -75,7 +75,7 @@ pub(super) async fn to_stored_kind(call: &KindRequest, body: Unread) -> Result<R
                 request: request(ask, uri, body.into_stream()),
                 calls: Calls::new(&call.state, ask),
             };
-            let response = program(visit).await?;
+            let response = ask.parting.complete(program(visit).await)?;
             Ok(guard(response, ask.standing.as_ref(), End::Broken))
         }
         Connection::Remote(remote) => {
@@ -119,7 +119,7 @@ pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, 
                 request: request(ask, ask.uri.clone(), body),
                 calls: Calls::new(&call.state, ask).with_seat(seat.as_ref()),
             };
-            program(visit).await
+            ask.parting.complete(program(visit).await)
         }
         Connection::Remote(remote) => {
             let entry = entry.ok_or_else(|| call.not_found())?;
@@ -148,7 +148,7 @@ pub(super) async fn computed(
         request: request(ask, uri, body.into_stream()),
         calls: Calls::new(state, ask),
     };
-    let response = computed.do_connect(visit).await?;
+    let response = ask.parting.complete(computed.do_connect(visit).await)?;
     Ok(guard(response, ask.standing.as_ref(), End::Broken))
 }
 
@@ -171,7 +171,7 @@ pub(super) async fn open(
         request: request(ask, ask.uri.clone(), RequestBody::Memory(bytes)),
         calls: Calls::new(state, ask).with_seat(seat.as_ref()),
     };
-    computed.do_open(visit).await
+    ask.parting.complete(computed.do_open(visit).await)
 }
 
 /// Runs admission on a connection. Returns its URI with its options, such as those of PodExecOptions, which plug-ins may
