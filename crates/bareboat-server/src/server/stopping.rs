@@ -4,8 +4,10 @@
 //! before anything is sent, so that their clients ask again. A watch is answered, because clients expect its end at any time.
 
 use super::state::State;
+use crate::reply::{Response, plain_text};
 use crate::request::ask::Ask;
 use bareboat_api::Status;
+use http::{HeaderValue, StatusCode, header};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the shutdown means for one request.
@@ -42,6 +44,15 @@ impl Parting {
 /// Returns the answer to a request that the shutdown would cut off.
 pub(crate) fn stopping() -> Status {
     Status::unavailable("the server is stopping; ask again").retry_after(5)
+}
+
+/// Returns the answer to a request that comes after the shutdown has stopped waiting for requests.
+pub(super) fn closed() -> Response {
+    let text = "the server has stopped; ask again\n";
+    let mut response = plain_text(StatusCode::SERVICE_UNAVAILABLE, text);
+    let headers = response.headers_mut();
+    headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    response
 }
 
 impl State {
