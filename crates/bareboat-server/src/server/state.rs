@@ -35,9 +35,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long a shutdown waits for open connections without requests.
-const GOODBYE: Duration = Duration::from_secs(1);
-
 /// The time between two looks at what is still running.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
@@ -52,6 +49,8 @@ pub(crate) struct Limits {
     pub(crate) slow: Option<Duration>,
     /// How long a shutdown waits for requests.
     pub(crate) drain: Duration,
+    /// How long a shutdown waits for open connections without requests.
+    pub(crate) goodbye: Duration,
 }
 
 /// State shared by all requests.
@@ -206,7 +205,7 @@ impl State {
             let (open, ..) = self.connections.counts();
             if self.under_way.count() > 0 {
                 last_busy = Instant::now();
-            } else if open == 0 || last_busy.elapsed() >= GOODBYE {
+            } else if open == 0 || last_busy.elapsed() >= self.limits.goodbye {
                 return;
             }
             tokio::time::sleep(LOOK_AGAIN).await;

@@ -200,7 +200,10 @@ async fn what_a_shutdown_would_cut_off_is_refused_before_anything_is_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_was_sent_while_its_connection_ends_is_answered() {
-    let server = TestServer::listening().await;
+    let server = TestServer::builder()
+        .with(|builder| builder.goodbye(Duration::from_secs(10)))
+        .listening();
+    let server = server.start().await;
     let mut frames = Frames(tls(&server, As::Admin, "h2").await);
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     frames.0.write_all(preface).await.unwrap();
