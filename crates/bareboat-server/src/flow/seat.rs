@@ -18,8 +18,6 @@ pub(crate) struct Seat {
     share: Mutex<Option<Share>>,
     /// How many parts of the request wait for something outside this server.
     outside: AtomicUsize,
-    /// Held while one of these parts takes the seat again.
-    returning: tokio::sync::Mutex<()>,
 }
 
 enum Kind {
@@ -34,7 +32,6 @@ impl Seat {
             budgets,
             share: Mutex::default(),
             outside: AtomicUsize::new(0),
-            returning: tokio::sync::Mutex::default(),
         }
     }
 
@@ -44,7 +41,6 @@ impl Seat {
             budgets,
             share: Mutex::default(),
             outside: AtomicUsize::new(0),
-            returning: tokio::sync::Mutex::default(),
         }
     }
 
@@ -63,6 +59,10 @@ impl Seat {
         let answer = answer.await;
         outside.back().await;
         answer
+    }
+
+    fn is_outside(&self) -> bool {
+        self.outside.load(Ordering::Acquire) > 0
     }
 
     /// Gives it to the next request.
@@ -175,8 +175,8 @@ impl Seat {
     }
 }
 
-/// A part of a request that waits for something outside this server. If it is dropped because the answer is not needed any more, the
-/// seat is taken with the next one.
+/// Counts one part of a request that waits outside this server. If the part is dropped early, the seat stays free, and the next part
+/// that returns takes it.
 struct Outside<'a>(&'a Seat);
 
 impl<'a> Outside<'a> {
@@ -187,18 +187,17 @@ impl<'a> Outside<'a> {
         Outside(seat)
     }
 
-    /// Takes the seat again, unless other parts still wait.
+    /// Takes the seat again, unless other parts still wait. Parts that return at the same time may all ask for it, and the request
+    /// keeps one seat. None of them waits for another, which its caller may no longer poll.
     async fn back(self) {
         let seat = self.0;
         drop(self);
-        // Parts that return at the same time take one seat.
-        let _turn = seat.returning.lock().await;
-        if seat.outside.load(Ordering::Acquire) > 0 {
+        if seat.is_outside() {
             return;
         }
         seat.take().await;
         // Another part may have begun to wait since.
-        if seat.outside.load(Ordering::Acquire) > 0 {
+        if seat.is_outside() {
             seat.leave();
         }
     }

@@ -266,3 +266,22 @@ async fn a_call_that_is_given_up_does_not_keep_its_request_outside() {
     seat.away(std::future::ready(())).await;
     assert_eq!(free(&flow), 0, "the request goes on with its seat");
 }
+
+#[tokio::test]
+async fn a_call_that_is_no_longer_polled_holds_up_no_other() {
+    use futures_util::future::poll_immediate;
+    let flow = plain(2, 100);
+    let seat = write(&flow).await.ok().unwrap();
+    let other = write(&flow).await.ok();
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let mut one = Box::pin(seat.away(answered));
+    assert!(poll_immediate(&mut one).await.is_none());
+    let another = write(&flow).await.ok();
+    answer.send(1).unwrap();
+    assert!(poll_immediate(&mut one).await.is_none(), "no seat is free");
+    // From now on only the next call is polled.
+    let mut two = Box::pin(seat.away(std::future::ready(2)));
+    assert!(poll_immediate(&mut two).await.is_none(), "no seat is free");
+    drop((other, another));
+    assert_eq!(poll_immediate(&mut two).await, Some(2));
+}
