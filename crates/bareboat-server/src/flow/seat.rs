@@ -6,7 +6,7 @@ use super::{Budgets, Class, FairSeat, LargePlace, Visitor, later};
 use bareboat_api::Status;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -18,6 +18,8 @@ pub(crate) struct Seat {
     share: Mutex<Option<Share>>,
     /// How many parts of the request wait for something outside this server.
     outside: AtomicUsize,
+    /// Whether the request needs no seat any more.
+    retired: AtomicBool,
 }
 
 enum Kind {
@@ -32,6 +34,7 @@ impl Seat {
             budgets,
             share: Mutex::default(),
             outside: AtomicUsize::new(0),
+            retired: AtomicBool::new(false),
         }
     }
 
@@ -41,6 +44,7 @@ impl Seat {
             budgets,
             share: Mutex::default(),
             outside: AtomicUsize::new(0),
+            retired: AtomicBool::new(false),
         }
     }
 
@@ -73,8 +77,11 @@ impl Seat {
         }
     }
 
-    /// Takes a seat again as soon as it is the request's turn.
+    /// Takes a seat again as soon as it is the request's turn, unless the request needs none any more.
     pub(crate) async fn take(&self) {
+        if self.retired.load(Ordering::Acquire) {
+            return;
+        }
         match &self.kind {
             Kind::Plain(seat) => seat.take().await,
             Kind::Fair(seat) => seat.take().await,
@@ -161,6 +168,7 @@ impl Seat {
 
     /// Leaves for good. Further work of the request, such as sending the rest of a stream, is only charged.
     pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
         match &self.kind {
             Kind::Plain(seat) => seat.leave(),
             Kind::Fair(seat) => seat.retire(),
@@ -196,8 +204,8 @@ impl<'a> Outside<'a> {
             return;
         }
         seat.take().await;
-        // Another part may have begun to wait since.
-        if seat.is_outside() {
+        // Another part may have begun to wait since, or may have ended the work of the request.
+        if seat.is_outside() || seat.retired.load(Ordering::Acquire) {
             seat.leave();
         }
     }

@@ -285,3 +285,21 @@ async fn a_call_that_is_no_longer_polled_holds_up_no_other() {
     drop((other, another));
     assert_eq!(poll_immediate(&mut two).await, Some(2));
 }
+
+#[tokio::test]
+async fn a_request_that_has_left_for_good_waits_for_no_seat() {
+    let flow = plain(1, 100);
+    let seat = write(&flow).await.ok().unwrap();
+    seat.retire();
+    let _other = write(&flow).await.ok().unwrap();
+    let answered = seat.away(std::future::ready(7));
+    let answered = futures_util::future::poll_immediate(Box::pin(answered));
+    assert_eq!(answered.await, Some(7));
+    let (queues, _) = fair(1, true);
+    let seat = write(&queues).await.ok().unwrap();
+    seat.retire();
+    let _other = write(&queues).await.ok().unwrap();
+    let answered = seat.away(std::future::ready(7));
+    let answered = futures_util::future::poll_immediate(Box::pin(answered));
+    assert_eq!(answered.await, Some(7));
+}

@@ -45,6 +45,14 @@ impl Calls {
         }
     }
 
+    /// Gives the seat of the request up for good. Use it before the last call, whose answer is passed on as it is: otherwise the answer
+    /// of a call that was carried out could wait for a seat.
+    pub fn leave(&self) {
+        if let Some(seat) = self.seat.upgrade() {
+            seat.retire();
+        }
+    }
+
     /// Returns how long an upgraded connection of the client may go on.
     pub fn life(&self) -> Life {
         Life {

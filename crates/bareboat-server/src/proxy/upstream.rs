@@ -140,7 +140,7 @@ impl Calls {
     }
 
     /// Forwards the client's request as it is to another server of the same program, with the user's identity. A watch may
-    /// end at any time, so it ends plainly; other answers break off.
+    /// end at any time, so it ends plainly; other answers break off. Call it last: it does what [`Calls::leave`] does.
     pub async fn relay(
         &self,
         to: &Upstream,
@@ -154,6 +154,7 @@ impl Calls {
             true => End::Plain,
             false => End::Broken,
         };
+        self.leave();
         self.pass(to, target, request, remarks, end).await
     }
 
