@@ -7,7 +7,7 @@
 
 use crate::authz::Authorized;
 use crate::diagnostics;
-use crate::flow::Unread;
+use crate::flow::{Buffered, Unread};
 use crate::kinds::connector::Visit;
 use crate::reply::{self, Response, compress_if_wanted, status_response};
 use crate::request::ask::Ask;
@@ -121,11 +121,11 @@ async fn visited(
     claimed: &Claimed,
 ) -> Result<Response, Status> {
     // A stream has no seat. Other requests keep theirs while they work, but not while their body arrives or another server answers.
-    let (body, seat) = match claimed.claim.streams {
-        true => (body.into_stream(), None),
+    let (body, seat, _room) = match claimed.claim.streams {
+        true => (body.into_stream(), None, None),
         false => {
-            let (bytes, seat) = body.read().await?;
-            (RequestBody::Memory(bytes), seat)
+            let Buffered { bytes, seat, room } = body.read_to_pass_on().await?;
+            (RequestBody::Memory(bytes), seat, Some(room))
         }
     };
     let mut visit = visit(state, ask, body);

@@ -303,3 +303,26 @@ async fn a_request_that_has_left_for_good_waits_for_no_seat() {
     let answered = futures_util::future::poll_immediate(Box::pin(answered));
     assert_eq!(answered.await, Some(7));
 }
+
+#[tokio::test]
+async fn bodies_of_requests_that_others_answer_are_kept_within_a_budget() {
+    let mut flow = plain(10, 100);
+    flow.budgets_mut().passed_on = Arc::new(Semaphore::new(10));
+    let read = async || {
+        let body = RequestBody::Memory("012345".into());
+        let seat = write(&flow).await.ok();
+        Unread::new(body, seat).read_to_pass_on().await
+    };
+    let first = read().await.ok().unwrap();
+    let waiting = first.seat.clone().unwrap();
+    let never = waiting.away(std::future::pending::<()>());
+    let mut never = Box::pin(never);
+    assert!(
+        futures_util::future::poll_immediate(&mut never)
+            .await
+            .is_none()
+    );
+    assert_eq!(read().await.err().unwrap().code, 429);
+    drop(first);
+    assert!(read().await.is_ok());
+}

@@ -13,7 +13,7 @@ use super::KindRequest;
 use super::visibility;
 use crate::admission::{Alone, options_of_connection};
 use crate::authz::Authorized;
-use crate::flow::Unread;
+use crate::flow::{Buffered, Unread};
 use crate::kinds::calls::Calls;
 use crate::kinds::catalog::Catalog;
 use crate::kinds::computed::{ANY_RESOURCE, Access, Computed, Question, Warned};
@@ -105,7 +105,11 @@ pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, 
     if let Some(entry) = &entry {
         visibility::check(call, entry).await?;
     }
-    let (bytes, seat) = body.read().await?;
+    let Buffered {
+        bytes,
+        seat,
+        room: _room,
+    } = body.read_to_pass_on().await?;
     let body = RequestBody::Memory(bytes);
     match connection {
         Connection::Program(program, _) => {
@@ -164,7 +168,11 @@ pub(super) async fn open(
     if !known || ask.info.resource == ANY_RESOURCE {
         return Err(Status::no_such_route());
     }
-    let (bytes, seat) = body.read().await?;
+    let Buffered {
+        bytes,
+        seat,
+        room: _room,
+    } = body.read_to_pass_on().await?;
     let visit = Visit {
         question: question(state, ask),
         object: None,
