@@ -130,7 +130,16 @@ async fn visited(
     };
     let mut visit = visit(state, ask, body);
     visit.calls = visit.calls.with_seat(seat.as_ref());
-    ask.parting.complete(claimed.annex.answer(visit).await)
+    let answer = claimed.annex.answer(visit);
+    let answer = match seat {
+        // Calls of the server's own, such as those of authorizers, find the seat there.
+        Some(seat) => {
+            let threads = state.threads.of(&ask.trace);
+            threads.carry_out_boxed(Some(seat), answer).await
+        }
+        None => answer.await,
+    };
+    ask.parting.complete(answer)
 }
 
 /// Lets an annex answer, and completes the answer.
@@ -164,3 +173,6 @@ pub(crate) async fn answer(
     }
     compress_if_wanted(&headers, response, &state.threads)
 }
+
+#[cfg(test)]
+mod tests;
