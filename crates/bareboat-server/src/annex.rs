@@ -7,7 +7,7 @@
 
 use crate::authz::Authorized;
 use crate::diagnostics;
-use crate::flow::Unread;
+use crate::flow::{Buffered, Unread};
 use crate::kinds::connector::Visit;
 use crate::reply::{self, Response, compress_if_wanted, status_response};
 use crate::request::ask::Ask;
@@ -121,16 +121,25 @@ async fn visited(
     claimed: &Claimed,
 ) -> Result<Response, Status> {
     // A stream has no seat. Other requests keep theirs while they work, but not while their body arrives or another server answers.
-    let (body, seat) = match claimed.claim.streams {
-        true => (body.into_stream(), None),
+    let (body, seat, _room) = match claimed.claim.streams {
+        true => (body.into_stream(), None, None),
         false => {
-            let (bytes, seat) = body.read().await?;
-            (RequestBody::Memory(bytes), seat)
+            let Buffered { bytes, seat, room } = body.read_to_pass_on().await?;
+            (RequestBody::Memory(bytes), seat, Some(room))
         }
     };
     let mut visit = visit(state, ask, body);
     visit.calls = visit.calls.with_seat(seat.as_ref());
-    claimed.annex.answer(visit).await
+    let answer = claimed.annex.answer(visit);
+    let answer = match seat {
+        // Calls of the server's own, such as those of authorizers, find the seat there.
+        Some(seat) => {
+            let threads = state.threads.of(&ask.trace);
+            threads.carry_out_boxed(Some(seat), answer).await
+        }
+        None => answer.await,
+    };
+    ask.parting.complete(answer)
 }
 
 /// Lets an annex answer, and completes the answer.
@@ -164,3 +173,6 @@ pub(crate) async fn answer(
     }
     compress_if_wanted(&headers, response, &state.threads)
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ mod seat;
 #[cfg(not(feature = "fairness"))]
 mod without_fairness;
 
-pub(crate) use body::Unread;
+pub(crate) use body::{Buffered, Unread};
 pub(crate) use estimate::objects;
 #[cfg(feature = "fairness")]
 pub(crate) use fair::Class;
@@ -58,6 +58,8 @@ use without_fairness::FairSeat;
 const ARRIVING: usize = 256 << 20;
 /// Maximum bytes of bodies of large requests that wait for their turn.
 const PARKED: usize = 64 << 20;
+/// Maximum bytes of whole bodies of requests that other servers may answer.
+const PASSED_ON: usize = 64 << 20;
 /// Message of a 429 answer.
 const LATER: &str = "Too many requests, please try again later.";
 
@@ -76,6 +78,7 @@ enum Policy {
 struct Budgets {
     arriving: Arc<Semaphore>,
     parked: Arc<Semaphore>,
+    passed_on: Arc<Semaphore>,
     /// The memory of decoded bodies, in units.
     decoded: Arc<Semaphore>,
     /// The memory of those that wait for other servers, in units.
@@ -120,6 +123,7 @@ impl Flow {
             budgets: Arc::new(Budgets {
                 arriving: Arc::new(Semaphore::new(ARRIVING)),
                 parked: Arc::new(Semaphore::new(PARKED)),
+                passed_on: Arc::new(Semaphore::new(PASSED_ON)),
                 decoded: Arc::new(Semaphore::new(memory::DECODED / memory::UNIT)),
                 set_aside: Arc::new(Semaphore::new(memory::SET_ASIDE / memory::UNIT)),
             }),

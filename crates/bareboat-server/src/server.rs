@@ -21,6 +21,7 @@ mod refusal;
 mod registration;
 pub(crate) mod serve;
 pub(crate) mod state;
+pub(crate) mod stopping;
 mod version;
 mod webhook_paths;
 #[cfg(not(feature = "http2"))]

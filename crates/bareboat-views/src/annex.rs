@@ -305,6 +305,7 @@ impl Call {
             request,
             calls: self.calls.clone(),
         };
+        self.calls.leave();
         self.views.members.forward(live).await
     }
 

@@ -28,6 +28,7 @@ pub(crate) async fn answer(
     if !route.available {
         return Ok(unavailable());
     }
+    state.may_pass_on(ask)?;
     let recorder = ask.trace.recorder();
     let call =
         recorder.map(|recorder| recorder.call(format!("aggregated server {}", route.root())));

@@ -51,4 +51,38 @@ impl Unread {
         drop(kept);
         Ok((bytes, Some(seat)))
     }
+
+    /// Reads the whole body of a request that another server may answer. The request may give its seat up while it waits, so its body
+    /// counts apart; without room for it the request is refused.
+    pub(crate) async fn read_to_pass_on(self) -> Result<Buffered, Status> {
+        let (bytes, seat) = self.read().await?;
+        let room = match &seat {
+            Some(seat) => {
+                let size = u32::try_from(bytes.len()).map_err(|_| later())?;
+                let room = seat.budgets().passed_on.clone();
+                let room = room.try_acquire_many_owned(size);
+                Some(room.map_err(|_| seat.without_memory())?)
+            }
+            None => None,
+        };
+        Ok(Buffered {
+            bytes,
+            seat,
+            room: Room { _held: room },
+        })
+    }
+}
+
+/// A whole body that another server may get.
+pub(crate) struct Buffered {
+    pub(crate) bytes: Bytes,
+    pub(crate) seat: Option<Arc<Seat>>,
+    /// Hold this until the request is answered.
+    pub(crate) room: Room,
+}
+
+/// Counts the bytes of a body until it is dropped.
+#[must_use]
+pub(crate) struct Room {
+    _held: Option<OwnedSemaphorePermit>,
 }

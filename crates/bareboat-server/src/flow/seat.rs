@@ -6,7 +6,7 @@ use super::{Budgets, Class, FairSeat, LargePlace, Visitor, later};
 use bareboat_api::Status;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -18,8 +18,8 @@ pub(crate) struct Seat {
     share: Mutex<Option<Share>>,
     /// How many parts of the request wait for something outside this server.
     outside: AtomicUsize,
-    /// Held while one of these parts takes the seat again.
-    returning: tokio::sync::Mutex<()>,
+    /// Whether the request needs no seat any more.
+    retired: AtomicBool,
 }
 
 enum Kind {
@@ -34,7 +34,7 @@ impl Seat {
             budgets,
             share: Mutex::default(),
             outside: AtomicUsize::new(0),
-            returning: tokio::sync::Mutex::default(),
+            retired: AtomicBool::new(false),
         }
     }
 
@@ -44,7 +44,7 @@ impl Seat {
             budgets,
             share: Mutex::default(),
             outside: AtomicUsize::new(0),
-            returning: tokio::sync::Mutex::default(),
+            retired: AtomicBool::new(false),
         }
     }
 
@@ -65,6 +65,10 @@ impl Seat {
         answer
     }
 
+    fn is_outside(&self) -> bool {
+        self.outside.load(Ordering::Acquire) > 0
+    }
+
     /// Gives it to the next request.
     pub(crate) fn leave(&self) {
         match &self.kind {
@@ -73,8 +77,11 @@ impl Seat {
         }
     }
 
-    /// Takes a seat again as soon as it is the request's turn.
+    /// Takes a seat again as soon as it is the request's turn, unless the request needs none any more.
     pub(crate) async fn take(&self) {
+        if self.retired.load(Ordering::Acquire) {
+            return;
+        }
         match &self.kind {
             Kind::Plain(seat) => seat.take().await,
             Kind::Fair(seat) => seat.take().await,
@@ -161,6 +168,7 @@ impl Seat {
 
     /// Leaves for good. Further work of the request, such as sending the rest of a stream, is only charged.
     pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
         match &self.kind {
             Kind::Plain(seat) => seat.leave(),
             Kind::Fair(seat) => seat.retire(),
@@ -175,8 +183,8 @@ impl Seat {
     }
 }
 
-/// A part of a request that waits for something outside this server. If it is dropped because the answer is not needed any more, the
-/// seat is taken with the next one.
+/// Counts one part of a request that waits outside this server. If the part is dropped early, the seat stays free, and the next part
+/// that returns takes it.
 struct Outside<'a>(&'a Seat);
 
 impl<'a> Outside<'a> {
@@ -187,18 +195,17 @@ impl<'a> Outside<'a> {
         Outside(seat)
     }
 
-    /// Takes the seat again, unless other parts still wait.
+    /// Takes the seat again, unless other parts still wait. Parts that return at the same time may all ask for it, and the request
+    /// keeps one seat. None of them waits for another, which its caller may no longer poll.
     async fn back(self) {
         let seat = self.0;
         drop(self);
-        // Parts that return at the same time take one seat.
-        let _turn = seat.returning.lock().await;
-        if seat.outside.load(Ordering::Acquire) > 0 {
+        if seat.is_outside() {
             return;
         }
         seat.take().await;
-        // Another part may have begun to wait since.
-        if seat.outside.load(Ordering::Acquire) > 0 {
+        // Another part may have begun to wait since, or may have ended the work of the request.
+        if seat.is_outside() || seat.retired.load(Ordering::Acquire) {
             seat.leave();
         }
     }

@@ -266,3 +266,63 @@ async fn a_call_that_is_given_up_does_not_keep_its_request_outside() {
     seat.away(std::future::ready(())).await;
     assert_eq!(free(&flow), 0, "the request goes on with its seat");
 }
+
+#[tokio::test]
+async fn a_call_that_is_no_longer_polled_holds_up_no_other() {
+    use futures_util::future::poll_immediate;
+    let flow = plain(2, 100);
+    let seat = write(&flow).await.ok().unwrap();
+    let other = write(&flow).await.ok();
+    let (answer, answered) = tokio::sync::oneshot::channel();
+    let mut one = Box::pin(seat.away(answered));
+    assert!(poll_immediate(&mut one).await.is_none());
+    let another = write(&flow).await.ok();
+    answer.send(1).unwrap();
+    assert!(poll_immediate(&mut one).await.is_none(), "no seat is free");
+    // From now on only the next call is polled.
+    let mut two = Box::pin(seat.away(std::future::ready(2)));
+    assert!(poll_immediate(&mut two).await.is_none(), "no seat is free");
+    drop((other, another));
+    assert_eq!(poll_immediate(&mut two).await, Some(2));
+}
+
+#[tokio::test]
+async fn a_request_that_has_left_for_good_waits_for_no_seat() {
+    let flow = plain(1, 100);
+    let seat = write(&flow).await.ok().unwrap();
+    seat.retire();
+    let _other = write(&flow).await.ok().unwrap();
+    let answered = seat.away(std::future::ready(7));
+    let answered = futures_util::future::poll_immediate(Box::pin(answered));
+    assert_eq!(answered.await, Some(7));
+    let (queues, _) = fair(1, true);
+    let seat = write(&queues).await.ok().unwrap();
+    seat.retire();
+    let _other = write(&queues).await.ok().unwrap();
+    let answered = seat.away(std::future::ready(7));
+    let answered = futures_util::future::poll_immediate(Box::pin(answered));
+    assert_eq!(answered.await, Some(7));
+}
+
+#[tokio::test]
+async fn bodies_of_requests_that_others_answer_are_kept_within_a_budget() {
+    let mut flow = plain(10, 100);
+    flow.budgets_mut().passed_on = Arc::new(Semaphore::new(10));
+    let read = async || {
+        let body = RequestBody::Memory("012345".into());
+        let seat = write(&flow).await.ok();
+        Unread::new(body, seat).read_to_pass_on().await
+    };
+    let first = read().await.ok().unwrap();
+    let waiting = first.seat.clone().unwrap();
+    let never = waiting.away(std::future::pending::<()>());
+    let mut never = Box::pin(never);
+    assert!(
+        futures_util::future::poll_immediate(&mut never)
+            .await
+            .is_none()
+    );
+    assert_eq!(read().await.err().unwrap().code, 429);
+    drop(first);
+    assert!(read().await.is_ok());
+}

@@ -36,12 +36,20 @@ impl Calls {
     }
 
     /// Waits for other servers. In the meantime the request does not count as running: its seat of flow control is free for other
-    /// requests, so that a server that does not answer blocks none of them. Calls of this value do that themselves; bodies of answers that are read
-    /// need it. Several may wait at the same time.
+    /// requests, so that a server that does not answer blocks none of them. The calls of this value already do this until the head of the
+    /// answer has arrived. Wrap the reading of the answer's body in it as well. Several may wait at the same time.
     pub async fn away<T>(&self, answer: impl Future<Output = T>) -> T {
         match self.seat.upgrade() {
             Some(seat) => seat.away(answer).await,
             None => answer.await,
+        }
+    }
+
+    /// Gives the seat of the request up for good. Use it before the last call, whose answer is passed on as it is: otherwise the answer
+    /// of a call that was carried out could wait for a seat.
+    pub fn leave(&self) {
+        if let Some(seat) = self.seat.upgrade() {
+            seat.retire();
         }
     }
 

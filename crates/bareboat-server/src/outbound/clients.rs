@@ -58,7 +58,7 @@ struct Key {
 
 struct Kept {
     config: ClientConfig,
-    /// The lanes of each host. Calls to many hosts must not spread over the lanes of all: each would connect to each host.
+    /// Each host has its own lanes. If hosts shared lanes, every lane would open a connection to every host.
     hosts: HashMap<Authority, Vec<Lane>>,
     used: Instant,
 }

@@ -26,10 +26,11 @@ const BOUNDS: Bounds = Bounds {
     answer: 1000,
 };
 
-/// Answers each path differently, and counts connections.
+/// Answers each path differently, and counts connections and requests.
 struct Peer {
     port: u16,
     connections: Arc<AtomicUsize>,
+    requests: Arc<AtomicUsize>,
 }
 
 impl Peer {
@@ -50,21 +51,31 @@ impl Peer {
         let port = listener.local_addr().unwrap().port();
         let connections = Arc::new(AtomicUsize::new(0));
         let count = connections.clone();
+        let requests = Arc::new(AtomicUsize::new(0));
+        let asked = requests.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
-                let tls = tls.clone();
+                let (tls, asked) = (tls.clone(), asked.clone());
                 tokio::spawn(async move {
                     let Ok(stream) = tls.accept(stream).await else {
                         return;
                     };
+                    let service = service_fn(move |request| {
+                        asked.fetch_add(1, Ordering::Relaxed);
+                        answer(request)
+                    });
                     let _ = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new())
-                        .serve_connection(TokioIo::new(stream), service_fn(answer))
+                        .serve_connection(TokioIo::new(stream), service)
                         .await;
                 });
             }
         });
-        Peer { port, connections }
+        Peer {
+            port,
+            connections,
+            requests,
+        }
     }
 
     fn at(&self, path: &str, pem: &str) -> Destination {
@@ -188,8 +199,10 @@ async fn calls_to_many_hosts_with_one_certificate_need_one_connection_each() {
             }
         }
     }
-    tokio::time::sleep(Duration::from_millis(100)).await;
     for peer in &peers {
+        while peer.requests.load(Ordering::Relaxed) < CALLS_PER_LANE {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         assert_eq!(
             said(&outbound, &peer.at("/version", &pem), BOUNDS).await,
             "2"

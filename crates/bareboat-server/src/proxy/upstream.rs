@@ -140,7 +140,7 @@ impl Calls {
     }
 
     /// Forwards the client's request as it is to another server of the same program, with the user's identity. A watch may
-    /// end at any time, so it ends plainly; other answers break off.
+    /// end at any time, so it ends plainly; other answers break off. Call it last: it does what [`Calls::leave`] does.
     pub async fn relay(
         &self,
         to: &Upstream,
@@ -154,6 +154,7 @@ impl Calls {
             true => End::Plain,
             false => End::Broken,
         };
+        self.leave();
         self.pass(to, target, request, remarks, end).await
     }
 
@@ -166,6 +167,7 @@ impl Calls {
         end: End,
     ) -> Result<Response, Status> {
         let (ask, (head, body)) = (&self.ask, request.into_parts());
+        self.state.may_pass_on(ask)?;
         let passing = Passing {
             method: head.method,
             target,
@@ -194,6 +196,8 @@ impl Calls {
         mut request: http::Request<RequestBody>,
     ) -> Result<UpstreamAnswer, CallError> {
         let (proxy, audit_id) = (&self.state.proxy, self.ask.audit_id());
+        let sends = self.state.may_pass_on(&self.ask);
+        sends.map_err(|_| CallError::Stopping)?;
         let destination = to.0.destination.as_ref();
         let destination = destination.map_err(|error| CallError::of(proxy, audit_id, error))?;
         let uri = destination.below(target);
@@ -235,6 +239,9 @@ pub enum CallError {
     /// The answer did not start in time.
     #[error("no answer within {} s", .0.as_secs_f64())]
     Late(Duration),
+    /// This server stops. The client gets 503 with `Retry-After`, whatever the program answers.
+    #[error("this server is stopping")]
+    Stopping,
     /// The server was not reached, or its answer is invalid; holds what clients may read about it.
     #[error("{0}")]
     Failed(String),

@@ -4,6 +4,7 @@ use super::info::RequestInfo;
 use super::query::Query;
 use crate::diagnostics::Trace;
 use crate::revocation::Standing;
+use crate::server::stopping::Parting;
 use bareboat_api::kind::User;
 use bareboat_api::value::write_string;
 use http::{HeaderMap, Method, header};
@@ -46,6 +47,8 @@ pub struct Ask {
     pub stores: bool,
     /// For streams: whether the client may still have it.
     pub(crate) standing: Option<Arc<Standing>>,
+    /// What the shutdown of the server means for it.
+    pub(crate) parting: Parting,
     /// The state of the store that the request was decided on.
     pub(crate) basis: Basis,
 }

@@ -147,6 +147,7 @@ impl Default for ServerBuilder {
                 write: Duration::from_secs(34),
                 slow: Some(Duration::from_secs(1)),
                 drain: Duration::from_secs(10),
+                goodbye: Duration::from_secs(1),
             },
             clock: Clock::default(),
             inflight: (400, 200),

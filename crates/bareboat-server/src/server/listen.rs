@@ -192,9 +192,6 @@ async fn http(state: Arc<State>, mut stream: Carrier, peer: Peer, http2: bool, l
             let busy = line.begin();
             // A client that does not read its answers gets no more of them.
             line.room().await;
-            if state.is_closed() {
-                return Ok::<_, Infallible>(serve::unavailable().map(|it| Metered::new(it, busy)));
-            }
             // For HTTP/1, hyper omits bodies of answers to HEAD.
             let bodiless = http2 && request.method() == Method::HEAD;
             let mut response = serve::serve(state, &door, request.map(RequestBody::Socket)).await;
@@ -212,7 +209,7 @@ async fn http(state: Arc<State>, mut stream: Carrier, peer: Peer, http2: bool, l
             if response.body().is_large() {
                 line.leave_worker().await;
             }
-            Ok(response)
+            Ok::<_, Infallible>(response)
         })
     });
     let result = if http2 {

@@ -8,6 +8,7 @@ use super::head::{AUDIT_ID, Wanted, audit_id, without_credentials};
 use super::paths;
 use super::refusal::{Outcome, Refusal, Walked, panicked};
 use super::state::State;
+use super::stopping::{self, Parting, stopping};
 use crate::aggregation;
 use crate::annex::{self, Claimed};
 use crate::audit::Arrival;
@@ -83,6 +84,10 @@ pub(crate) async fn serve(
     request: http::Request<RequestBody>,
 ) -> Response {
     let _under_way = state.under_way.enter();
+    // The count comes first: the shutdown closes the server, and then looks at the count again.
+    if matches!(door, Door::Socket(_)) && state.is_closed() {
+        return stopping::closed();
+    }
     let (mut head, body) = request.into_parts();
     let headers = Arc::new(std::mem::take(&mut head.headers));
     let recorder = state.spans.as_ref();
@@ -288,6 +293,10 @@ async fn rooms(
         (Some(_), _) => may_stream(&info, &headers),
         (None, None) => is_patient(state, &info),
     };
+    let parting = Parting::new(state.is_ending());
+    if parting.is_late() && (remote.is_some() || streams && info.verb != "watch") {
+        return Err(stopping().into());
+    }
     // What another server answers takes no seat, but its answer has a deadline unless it is a stream.
     let patient = streams || remote.is_some();
     let deadline = deadline(state, &query, &info, streams, trace.started())?;
@@ -334,6 +343,7 @@ async fn rooms(
         raw: matches!(door, Door::Raw(_)),
         stores: matches!(door, Door::Store(_)),
         standing: None,
+        parting,
         basis: Basis::at(state.store.visible()),
     };
     if let Some((client, sent)) = stream_of {
@@ -479,16 +489,4 @@ async fn answer(state: &Arc<State>, ask: authz::Authorized<Ask>, body: Unread) -
     } else {
         response
     })
-}
-
-/// Returns the answer for a request that comes when the shutdown is past its requests.
-pub(super) fn unavailable() -> Response {
-    let mut response = reply::plain_text(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "the server has stopped; ask again\n",
-    );
-    response
-        .headers_mut()
-        .insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-    response
 }

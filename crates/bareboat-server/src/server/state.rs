@@ -31,12 +31,12 @@ use bareboat_api::kind::{BoxFuture, User};
 use bareboat_storage::Store;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long a shutdown waits for open connections without requests.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// The time between two looks at what is still running.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Time limits of requests.
 #[derive(Clone, Debug)]
@@ -49,6 +49,8 @@ pub(crate) struct Limits {
     pub(crate) slow: Option<Duration>,
     /// How long a shutdown waits for requests.
     pub(crate) drain: Duration,
+    /// How long a shutdown waits for open connections without requests.
+    pub(crate) goodbye: Duration,
 }
 
 /// State shared by all requests.
@@ -91,7 +93,7 @@ pub(crate) struct State {
     pub(crate) spans: Option<Arc<dyn SpanExporter>>,
     pub(crate) under_way: UnderWay,
     pub(crate) ending: watch::Sender<bool>,
-    /// Whether the shutdown is past its requests; those that still come are refused.
+    /// Set when the shutdown has stopped waiting for requests. From then on requests get 503.
     pub(crate) closed: AtomicBool,
 }
 
@@ -104,27 +106,26 @@ impl State {
 
 /// Counts running work that a shutdown waits for.
 #[derive(Clone, Default)]
-pub(crate) struct UnderWay(Arc<References>);
-
-/// A reference for each running request, and one more.
-#[derive(Default)]
-struct References(Arc<()>);
+pub(crate) struct UnderWay(Arc<AtomicUsize>);
 
 /// Counts as running until it is dropped.
-pub(crate) struct Counted {
-    _reference: Arc<()>,
-}
+pub(crate) struct Counted(Arc<AtomicUsize>);
 
 impl UnderWay {
     pub(crate) fn enter(&self) -> Counted {
-        Counted {
-            _reference: self.0.0.clone(),
-        }
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Counted(self.0.clone())
     }
 
     /// Returns how much work is running.
     pub(crate) fn count(&self) -> usize {
-        Arc::strong_count(&self.0.0) - 1
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -172,13 +173,18 @@ impl State {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Relaxed)
+        self.closed.load(Ordering::SeqCst)
     }
 
     pub(crate) async fn shut_down(&self) {
         self.ending.send_replace(true);
-        self.drain().await;
-        self.closed.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        self.drain(begun).await;
+        self.closed.store(true, Ordering::SeqCst);
+        // A request may have come in before that, and after the last look at the count.
+        while self.under_way.count() > 0 && begun.elapsed() < self.limits.drain {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
         self.hooks.finish(self.limits.drain).await;
         if let Some(audit) = &self.audit {
             audit.flush().await;
@@ -193,17 +199,16 @@ impl State {
 
     /// Waits for running requests, and then a moment for open connections: a client may have sent a request before it learns that its
     /// connection ends, and may still be reading an answer.
-    async fn drain(&self) {
-        let begun = Instant::now();
+    async fn drain(&self, begun: Instant) {
         let mut last_busy = begun;
         while begun.elapsed() < self.limits.drain {
             let (open, ..) = self.connections.counts();
             if self.under_way.count() > 0 {
                 last_busy = Instant::now();
-            } else if open == 0 || last_busy.elapsed() >= GOODBYE {
+            } else if open == 0 || last_busy.elapsed() >= self.limits.goodbye {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 }

@@ -13,7 +13,7 @@ use super::KindRequest;
 use super::visibility;
 use crate::admission::{Alone, options_of_connection};
 use crate::authz::Authorized;
-use crate::flow::Unread;
+use crate::flow::{Buffered, Unread};
 use crate::kinds::calls::Calls;
 use crate::kinds::catalog::Catalog;
 use crate::kinds::computed::{ANY_RESOURCE, Access, Computed, Question, Warned};
@@ -75,7 +75,7 @@ pub(super) async fn to_stored_kind(call: &KindRequest, body: Unread) -> Result<R
                 request: request(ask, uri, body.into_stream()),
                 calls: Calls::new(&call.state, ask),
             };
-            let response = program(visit).await?;
+            let response = ask.parting.complete(program(visit).await)?;
             Ok(guard(response, ask.standing.as_ref(), End::Broken))
         }
         Connection::Remote(remote) => {
@@ -105,7 +105,11 @@ pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, 
     if let Some(entry) = &entry {
         visibility::check(call, entry).await?;
     }
-    let (bytes, seat) = body.read().await?;
+    let Buffered {
+        bytes,
+        seat,
+        room: _room,
+    } = body.read_to_pass_on().await?;
     let body = RequestBody::Memory(bytes);
     match connection {
         Connection::Program(program, _) => {
@@ -119,15 +123,15 @@ pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, 
                 request: request(ask, ask.uri.clone(), body),
                 calls: Calls::new(&call.state, ask).with_seat(seat.as_ref()),
             };
-            program(visit).await
+            ask.parting.complete(program(visit).await)
         }
         Connection::Remote(remote) => {
             let entry = entry.ok_or_else(|| call.not_found())?;
-            let answer = remote::pass_on(call, remote, &entry, &ask.uri, body);
-            match &seat {
-                Some(seat) => seat.away(answer).await,
-                None => answer.await,
+            // This server only passes the answer on.
+            if let Some(seat) = &seat {
+                seat.retire();
             }
+            remote::pass_on(call, remote, &entry, &ask.uri, body).await
         }
     }
 }
@@ -148,7 +152,7 @@ pub(super) async fn computed(
         request: request(ask, uri, body.into_stream()),
         calls: Calls::new(state, ask),
     };
-    let response = computed.do_connect(visit).await?;
+    let response = ask.parting.complete(computed.do_connect(visit).await)?;
     Ok(guard(response, ask.standing.as_ref(), End::Broken))
 }
 
@@ -164,14 +168,18 @@ pub(super) async fn open(
     if !known || ask.info.resource == ANY_RESOURCE {
         return Err(Status::no_such_route());
     }
-    let (bytes, seat) = body.read().await?;
+    let Buffered {
+        bytes,
+        seat,
+        room: _room,
+    } = body.read_to_pass_on().await?;
     let visit = Visit {
         question: question(state, ask),
         object: None,
         request: request(ask, ask.uri.clone(), RequestBody::Memory(bytes)),
         calls: Calls::new(state, ask).with_seat(seat.as_ref()),
     };
-    computed.do_open(visit).await
+    ask.parting.complete(computed.do_open(visit).await)
 }
 
 /// Runs admission on a connection. Returns its URI with its options, such as those of PodExecOptions, which plug-ins may

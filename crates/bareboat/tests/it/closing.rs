@@ -1,11 +1,18 @@
 //! A dropped server releases its file; one that shuts down answers the requests that clients have sent.
 
 use crate::socket::{As, tls};
-use bareboat::api::{Value, value};
+use bareboat::api::kind::{BoxFuture, User};
+use bareboat::api::{Status, Value, value};
 use bareboat::controllers::{Client, Controllers};
+use bareboat::server::request::info::RequestInfo;
+use bareboat::server::request::query::Query;
+use bareboat::server::{Annex, Body, Claim, RequestBody, Response, Stopping, Visit};
 use bareboat::storage::StoreOptions;
 use bareboat::{ControlPlane as _, Server, open_sqlite};
+use bareboat_server::{Upstream, UpstreamTrust};
 use bareboat_testing::TestServer;
+use http::{HeaderMap, Method};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -88,10 +95,10 @@ impl Frames {
         self.0.flush().await.unwrap();
     }
 
-    /// Asks for `/version`.
-    async fn ask(&mut self, stream: u8) {
+    async fn ask(&mut self, stream: u8, path: &str) {
         // GET, https, and a path as a literal.
-        let block = [&[0x82, 0x87, 0x04, 8][..], b"/version"].concat();
+        let length = u8::try_from(path.len()).unwrap();
+        let block = [&[0x82, 0x87, 0x04, length][..], path.as_bytes()].concat();
         self.write(HEADERS, ACK | END_HEADERS, stream, &block).await;
     }
 
@@ -110,22 +117,111 @@ impl Frames {
     }
 }
 
+/// Asks another server.
+struct Relays(Upstream);
+
+impl Annex for Relays {
+    fn claim(&self, _: &Method, info: &RequestInfo, _: &Query, _: &HeaderMap) -> Option<Claim> {
+        info.path.starts_with("/relays/").then(|| Claim {
+            info: info.clone(),
+            authorizes: true,
+            streams: false,
+            judged: true,
+        })
+    }
+
+    fn answer(&self, visit: Visit) -> BoxFuture<'static, Result<Response, Status>> {
+        let to = self.0.clone();
+        Box::pin(async move {
+            if visit.request.uri().path() == "/relays/forward" {
+                return visit.calls.forward(&to, "/", visit.request).await;
+            }
+            let request = http::Request::new(RequestBody::default());
+            let sent = visit.calls.send(&to, "/", request).await;
+            // Programs may answer without what another server knows.
+            let found = sent.map_or(0, |answer| answer.response.status().as_u16());
+            Ok(Response::new(Body::full(found.to_string())))
+        })
+    }
+}
+
+const POD_LOG: &str = "/api/v1/namespaces/default/pods/a/log";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_shutdown_would_cut_off_is_refused_before_anything_is_sent() {
+    let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", elsewhere.local_addr().unwrap());
+    let (answers, mut answered) = tokio::sync::mpsc::unbounded_channel();
+    let server = TestServer::builder().with(move |builder| {
+        let (trust, patience) = (UpstreamTrust::System, Duration::from_secs(1));
+        let to = Upstream::new(&url, &trust, None, patience, &Arc::default());
+        let answers = answers.clone();
+        let asks = move |server: Server, stopping: Stopping| async move {
+            stopping.begun().await;
+            let watch = "/api/v1/pods?watch=true";
+            let paths = [
+                "/version",
+                watch,
+                POD_LOG,
+                "/relays/send",
+                "/relays/forward",
+            ];
+            for path in paths {
+                let user = User {
+                    name: "admin".into(),
+                    groups: vec!["system:masters".into()],
+                    ..User::default()
+                };
+                let request = http::Request::get(path).body(RequestBody::default());
+                let answer = server.call(user, request.unwrap()).await;
+                let again = answer.headers().contains_key("retry-after");
+                let _ = answers.send((path, answer.status().as_u16(), again));
+            }
+        };
+        builder.annex(Arc::new(Relays(to))).task(asks)
+    });
+    server.listening().start().await.stop().await;
+    let mut found = Vec::new();
+    while let Ok(one) = answered.try_recv() {
+        found.push(one);
+    }
+    let expected = [
+        ("/version", 200, false),
+        ("/api/v1/pods?watch=true", 200, false),
+        (POD_LOG, 503, true),
+        ("/relays/send", 503, true),
+        ("/relays/forward", 503, true),
+    ];
+    assert_eq!(found, expected);
+    let called = elsewhere.accept().err().map(|error| error.kind());
+    assert_eq!(called, Some(std::io::ErrorKind::WouldBlock));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_was_sent_while_its_connection_ends_is_answered() {
-    let server = TestServer::listening().await;
+    let server = TestServer::builder()
+        .with(|builder| builder.goodbye(Duration::from_secs(10)))
+        .listening();
+    let server = server.start().await;
     let mut frames = Frames(tls(&server, As::Admin, "h2").await);
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     frames.0.write_all(preface).await.unwrap();
     frames.write(SETTINGS, 0, 0, &[]).await;
-    frames.ask(1).await;
+    frames.ask(1, "/version").await;
     // The first byte of the headers is the status 200.
     assert_eq!(frames.next(HEADERS).await.unwrap()[0], 0x88);
     let stopping = tokio::spawn(server.stop());
     // The server announces the end. Streams that the client opens before it acknowledges that still count.
     frames.next(GOAWAY).await.unwrap();
     let ping = frames.next(PING).await.unwrap();
-    frames.ask(3).await;
+    frames.ask(3, "/version").await;
     assert_eq!(frames.next(HEADERS).await.unwrap()[0], 0x88);
+    // A stream would be cut off at once.
+    frames.ask(5, POD_LOG).await;
+    // The status 503 as a new entry of the table, in Huffman's code.
+    let refused = frames.next(HEADERS).await.unwrap();
+    assert_eq!(refused[..5], [0x48, 0x83, 0x6c, 0x0c, 0xff]);
     frames.write(PING, ACK, 0, &ping).await;
     assert_eq!(frames.next(HEADERS).await, None);
     stopping.await.unwrap();

@@ -54,4 +54,12 @@ impl ServerBuilder {
         self.limits.write = self.limits.write.min(limit);
         self
     }
+
+    /// Sets how long a server that stops waits for open connections without requests; the default is one second. Their clients may have
+    /// sent a request before they learn that their connection ends.
+    #[must_use]
+    pub fn goodbye(mut self, limit: Duration) -> Self {
+        self.limits.goodbye = limit;
+        self
+    }
 }

@@ -25,6 +25,7 @@ pub(super) async fn pass_on(
     body: RequestBody,
 ) -> Result<Response, Status> {
     let ask = &call.ask;
+    call.state.may_pass_on(ask)?;
     let remarks: [Remark; 2] = [
         (UID, entry.facets().uid.to_string()),
         (RESOURCE_VERSION, entry.revision().to_string()),
