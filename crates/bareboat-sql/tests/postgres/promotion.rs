@@ -1,6 +1,6 @@
 //! Tests of a log that loses its last writes: a promoted standby, a restored copy.
 
-use bareboat_storage::{WatchError, WatchSpec, Write};
+use bareboat_storage::{Store, WatchError, WatchSpec, Write};
 
 use super::cluster::{Cluster, shared};
 use super::{object, open, wait_for};
@@ -143,13 +143,27 @@ async fn a_promoted_standby_that_lags_begins_another_epoch() {
     wait_for("both go on", || stores[0].visible() == again.revision).await;
     // The old primary comes back, and is the first host of the address. It must receive no writes and serve no reads.
     primary.run(&[]);
+    let cut = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    standby.ask(cut).unwrap();
     let patience = std::time::Duration::from_secs(20);
     for store in &stores {
-        if let Err(refused) = store.freshen(patience).await {
-            let why = std::error::Error::source(&refused).unwrap().to_string();
-            assert!(why.contains("older epoch"), "{why}");
-        }
+        let refused = store.freshen(patience).await.unwrap_err();
+        let why = std::error::Error::source(&refused).unwrap().to_string();
+        assert!(why.contains("older epoch"), "{why}");
+    }
+    let write = |store: &Store| {
+        let resource = store.resource("core/configmaps");
+        let (created, store) = (Write::create(&resource, "old", object(3)), store.clone());
+        async move { store.commit(created).await }
+    };
+    let (first, second) = tokio::join!(write(&stores[0]), write(&stores[1]));
+    assert!(first.is_err() && second.is_err(), "{first:?} {second:?}");
+    for store in &stores {
         assert_eq!(store.visible(), again.revision);
+        let resource = store.resource("core/configmaps");
+        assert!(resource.get("old").is_none());
+        assert_eq!(resource.get("lost").unwrap().revision(), again.revision);
     }
     assert_eq!(primary.ask(there), Some(lost.to_string()));
     primary.kill();
