@@ -93,6 +93,15 @@ fi
 network=yes
 unshare --net ip link add name eth0 type veth peer name eth1 2>/dev/null || network="no network namespaces (they need root, unshare and ip)"
 
+# The tests of full disks mount small file systems in memory.
+mounts="nothing can be mounted (it needs root)"
+place=$(mktemp -d)
+if mount -t tmpfs bareboat-test "$place" 2>/dev/null; then
+    mounts=yes
+    umount "$place"
+fi
+rmdir "$place"
+
 step "promtool"
 promtool=yes
 scripts/promtool.sh || promtool="promtool is not available (Debian's package prometheus)"
@@ -174,6 +183,9 @@ client "faults on PostgreSQL" tests/outages/main.rs "three_servers_on_postgresql
 client "faults on etcd" tests/outages/main.rs three_servers_on_etcd "$go"
 client "faults on MariaDB" tests/outages/main.rs two_servers_on_mariadb "$mariadb"
 client "faults: lost packets" tests/outages/main.rs partition:: "$([ "$postgres" = yes ] && echo "$network" || echo "$postgres")"
+client "faults: full disk, SQLite" tests/crash/main.rs full::deletions_and_compaction_work_on_a_small "$mounts"
+client "faults: full disk, PostgreSQL" tests/postgres/main.rs space:: "$([ "$postgres" = yes ] && echo "$mounts" || echo "$postgres")"
+client "faults: full disk, MariaDB" tests/mariadb/main.rs space::a_full "$([ "$mariadb" = yes ] && echo "$mounts" || echo "$mariadb")"
 client "clients behind a balancer" tests/outages/main.rs balanced:: "$([ "$postgres" = yes ] && echo "$go" || echo "$postgres")"
 # The time that the suites of the storage engines took together. On a quiet machine with two cores it is below 360 s.
 engines=$(awk '

@@ -23,6 +23,7 @@ use link::Connection;
 mod address;
 mod append;
 mod compact;
+mod durable;
 mod errors;
 mod link;
 mod poll;

@@ -9,6 +9,7 @@ use bareboat_storage::{
 use mysql_async::{Params, Value as Column};
 
 use super::Inner;
+use super::durable::{BINLOG, DOUBLEWRITE, Durable, FLUSH};
 use super::link::Connection;
 use super::rows::{self, number};
 use super::tail::newest;
@@ -148,7 +149,6 @@ impl Inner {
 
     /// Reads the server settings that decide whether acknowledged writes survive a crash, and how far compaction is.
     pub(super) fn settings(&self) -> Result<Vec<Setting>, BackendError> {
-        const LOSS: &str = "set it to 1: a crash loses acknowledged writes";
         let names = "SELECT @@version, @@innodb_flush_log_at_trx_commit, @@innodb_doublewrite, @@log_bin, @@sync_binlog,
             swept, (SELECT COUNT(*) FROM log WHERE rev > meta.swept AND rev <= meta.floor) FROM meta WHERE id = 1";
         let row = self.cold(async |link| {
@@ -158,19 +158,19 @@ impl Inner {
         let value = |at: usize| rows::text(&row, at);
         let (flush, doublewrite, binlog, sync) = (value(1), value(2), value(3), value(4));
         let has_binlog = matches!(binlog.as_str(), "1" | "ON");
-        let synced = !has_binlog || sync == "1";
-        let doubled = matches!(doublewrite.as_str(), "1" | "ON");
+        let judged = |setting: &Durable, value: &str| Setting {
+            advice: setting.complaint(value),
+            ..Setting::good(setting.name, value)
+        };
         Ok(vec![
             Setting::good("version", value(0)),
-            Setting::judged(
-                "innodb_flush_log_at_trx_commit",
-                &*flush,
-                flush == "1",
-                LOSS,
-            ),
-            Setting::judged("innodb_doublewrite", &*doublewrite, doubled, "turn it on"),
+            judged(&FLUSH, &flush),
+            judged(&DOUBLEWRITE, &doublewrite),
             Setting::good("log_bin", binlog),
-            Setting::judged("sync_binlog", &*sync, synced, LOSS),
+            match has_binlog {
+                true => judged(&BINLOG, &sync),
+                false => Setting::good(BINLOG.name, sync),
+            },
             Setting::swept(rows::number(&row, 5), rows::number(&row, 6)),
         ])
     }

@@ -8,6 +8,7 @@ use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
 use super::address::Address;
+use super::durable::Durable;
 use super::link::{Connection, Server, silence};
 use super::rows::{self, number, text};
 use super::schema::{self, hex};
@@ -139,26 +140,12 @@ impl Inner {
     }
 
     async fn check_durability(&self, link: &mut Connection) -> Result<(), SqlError> {
-        let flush = "the redo log is not flushed at every commit";
-        let mut needed = vec![
-            ("innodb_flush_log_at_trx_commit", &["1", "3"][..], flush),
-            (
-                "innodb_doublewrite",
-                &["1", "ON", "DETECT_AND_RECOVER"],
-                "torn pages cannot be repaired",
-            ),
-        ];
-        if link.server.has_binlog {
-            // In this case MariaDB also omits the flush of the storage engine.
-            let why = "with the binary log on, commits are not flushed";
-            needed.push(("sync_binlog", &["1"], why));
-        }
-        for (name, good, why) in needed {
+        for setting in Durable::of(link.server.has_binlog) {
+            let name = setting.name;
             let found = variable(link, name).await?.unwrap_or_default();
-            if !good.contains(&found.as_str()) {
+            if let Some(why) = setting.complaint(&found) {
                 let why = format!(
-                    "the server has {name}={found}: {why}, so a crash loses acknowledged writes; set it to {}, or add unsafe=yes to the address",
-                    good[0]
+                    "the server has {name}={found}: {why}, or add unsafe=yes to the address"
                 );
                 match self.address.choices.unsafe_accepted {
                     true => tracing::warn!("{why}"),

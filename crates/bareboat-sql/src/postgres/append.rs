@@ -2,7 +2,7 @@
 
 use bareboat_storage::{Batch, Mark, Record, Tail, Value};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, Row};
+use tokio_postgres::{Client, Error, Row};
 use uuid::Uuid;
 
 use super::session::{Connection, digest_of, mark_of};
@@ -129,26 +129,23 @@ impl Dialect for Inner {
         if newest.epoch != after.epoch {
             return Ok(Tail::Reload);
         }
-        if newest.last < after.last || newest.last == after.last && newest.digest != after.digest {
-            // The last known batch is missing: the database was restored from a backup.
-            tracing::error!(
-                known = after.last,
-                found = newest.last,
-                "the database lacks writes that were acknowledged"
-            );
-            let timeline = "SELECT timeline FROM meta";
-            let timeline: String = client
-                .query_one(timeline, &[])
-                .await
-                .map_err(Trouble::Link)?
-                .get(0);
-            let epoch = newest.epoch as i64;
-            self.begin_epoch(client, epoch, after.last, "lost-tail", &timeline)
-                .await
-                .map_err(Trouble::Link)?;
-            return Ok(Tail::Reload);
+        // The last known batch is missing: the database was restored from a backup.
+        let is_shorter = newest.last < after.last;
+        if is_shorter || newest.last == after.last && newest.digest != after.digest {
+            let lost = self.lost_tail(client, after, &newest).await;
+            return lost.map_err(Trouble::Link);
         }
-        let Some((batches, end)) = batches(&rows, after) else {
+        let follows = batches(&rows, after);
+        // A batch of another history may begin at or before the known end: then no row follows.
+        let is_odd = (follows.as_ref()).is_none_or(|(batches, _)| batches.is_empty());
+        if is_odd && newest.last > after.last {
+            let other = self.is_another_history(client, after).await;
+            if other.map_err(Trouble::Link)? {
+                let lost = self.lost_tail(client, after, &newest).await;
+                return lost.map_err(Trouble::Link);
+            }
+        }
+        let Some((batches, end)) = follows else {
             return Ok(Tail::Reload);
         };
         *self.known.lock() = end;
@@ -182,6 +179,33 @@ impl Dialect for Inner {
 
     async fn release(&self, connection: &mut Connection) -> Result<(), Error> {
         connection.client.batch_execute("COMMIT").await
+    }
+}
+
+impl Inner {
+    /// Returns whether the log has another batch at `at` than the known one. Returns false if that batch was compacted.
+    async fn is_another_history(&self, client: &Client, at: &Mark) -> Result<bool, Error> {
+        let around = "SELECT last, digest FROM batch WHERE first <= $1 ORDER BY first DESC LIMIT 1";
+        let found = client.query_opt(around, &[&(at.last as i64)]).await?;
+        Ok(found.is_some_and(|row| {
+            let last = row.get::<_, i64>(0) as u64;
+            last > at.last || last == at.last && digest_of(row.get(1)) != at.digest
+        }))
+    }
+
+    /// Begins another epoch, because batches that were known to be in the log are missing.
+    async fn lost_tail(&self, client: &Client, known: &Mark, found: &Mark) -> Result<Tail, Error> {
+        tracing::error!(
+            known = known.last,
+            found = found.last,
+            "the database lacks writes that were acknowledged or seen"
+        );
+        let timeline = "SELECT timeline FROM meta";
+        let timeline: String = client.query_one(timeline, &[]).await?.get(0);
+        let epoch = found.epoch as i64;
+        self.begin_epoch(client, epoch, known.last, "lost-tail", &timeline)
+            .await?;
+        Ok(Tail::Reload)
     }
 }
 

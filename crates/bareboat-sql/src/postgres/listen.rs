@@ -29,6 +29,9 @@ pub(super) struct Heard {
 struct State {
     /// The highest revision that another server announced.
     last: u64,
+    /// The value of `last` when a waiting thread was last woken. A batch that the thread did not find then may never
+    /// come: a restored database lacks it.
+    told: u64,
     listening: bool,
     closed: bool,
 }
@@ -46,10 +49,11 @@ impl Heard {
             true => until,
             false => until.min(Instant::now() + DEAF),
         };
-        while state.last <= after
+        while (state.last <= after || state.last == state.told)
             && !state.closed
             && !self.changed.wait_until(&mut state, until).timed_out()
         {}
+        state.told = state.last;
     }
 
     /// Returns whether the log is known to have more than the revisions up to `after`.
@@ -164,5 +168,29 @@ where
                 );
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_never_comes_is_reported_once() {
+        let heard = Heard::default();
+        heard.listening(true);
+        heard.hear(5);
+        let long = Instant::now() + Duration::from_secs(60);
+        heard.wait(1, long);
+        assert!(Instant::now() < long);
+        // The log does not have it.
+        let until = Instant::now() + Duration::from_millis(100);
+        heard.wait(1, until);
+        assert!(Instant::now() >= until);
+        assert!(heard.is_beyond(1));
+        heard.hear(6);
+        let long = Instant::now() + Duration::from_secs(60);
+        heard.wait(1, long);
+        assert!(Instant::now() < long);
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of a log that loses its last writes: a promoted standby, a restored copy.
 
-use bareboat_storage::{WatchError, WatchSpec, Write};
+use bareboat_storage::{Store, WatchError, WatchSpec, Write};
 
 use super::cluster::{Cluster, shared};
 use super::{object, open, wait_for};
@@ -157,7 +157,19 @@ async fn a_promoted_replica_that_lags_begins_another_epoch() {
         let refused = store.freshen(patience).await.unwrap_err();
         let why = std::error::Error::source(&refused).unwrap().to_string();
         assert!(why.contains("older epoch"), "{why}");
+    }
+    let write = |store: &Store| {
+        let resource = store.resource("core/configmaps");
+        let (created, store) = (Write::create(&resource, "old", object(3)), store.clone());
+        async move { store.commit(created).await }
+    };
+    let (first, second) = tokio::join!(write(&stores[0]), write(&stores[1]));
+    assert!(first.is_err() && second.is_err(), "{first:?} {second:?}");
+    for store in &stores {
         assert_eq!(store.visible(), again.revision);
+        let resource = store.resource("core/configmaps");
+        assert!(resource.get("old").is_none());
+        assert_eq!(resource.get("lost").unwrap().revision(), again.revision);
     }
     assert_eq!(primary.ask(there), Some(lost.to_string()));
     address.lead_to(standby.port);

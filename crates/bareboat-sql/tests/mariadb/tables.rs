@@ -153,9 +153,17 @@ fn servers_that_lose_writes_are_refused() {
         assert!(refused.to_string().contains(&expected), "{refused}");
         let accepted = Mysql::open(&format!("{url}?unsafe=yes"));
         assert_eq!(accepted.is_ok(), acceptable, "{name}");
+        // The examination of a store complains about the same settings.
+        if let Ok(engine) = accepted {
+            assert_eq!(complaints(&engine), [name]);
+        }
         cluster.ask(&format!("SET GLOBAL {name} = {good}")).unwrap();
     }
-    Mysql::open(&url).unwrap();
+    assert_eq!(complaints(&Mysql::open(&url).unwrap()), [""; 0]);
+    // This value flushes once more than 1.
+    let more = "SET GLOBAL innodb_flush_log_at_trx_commit = 3";
+    cluster.ask(more).unwrap();
+    assert_eq!(complaints(&Mysql::open(&url).unwrap()), [""; 0]);
     // This one cannot be changed while the server runs.
     let torn = Cluster::start(&["skip-innodb-doublewrite"]).unwrap();
     let url = torn.fresh();
@@ -165,7 +173,15 @@ fn servers_that_lose_writes_are_refused() {
         refused.to_string().contains("innodb_doublewrite=0"),
         "{refused}"
     );
-    Mysql::open(&format!("{url}?unsafe=yes")).unwrap();
+    let accepted = Mysql::open(&format!("{url}?unsafe=yes")).unwrap();
+    assert_eq!(complaints(&accepted), ["innodb_doublewrite"]);
+}
+
+/// Returns the names of the settings that an examination complains about.
+fn complaints(engine: &Mysql) -> Vec<String> {
+    let settings = engine.settings().unwrap().into_iter();
+    let wrong = settings.filter(|setting| setting.advice.is_some());
+    wrong.map(|setting| setting.name).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

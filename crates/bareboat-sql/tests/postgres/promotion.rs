@@ -1,47 +1,62 @@
 //! Tests of a log that loses its last writes: a promoted standby, a restored copy.
 
-use bareboat_storage::{WatchError, WatchSpec, Write};
+use bareboat_storage::{Store, WatchError, WatchSpec, Write};
 
 use super::cluster::{Cluster, shared};
 use super::{object, open, wait_for};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_writes_begin_another_epoch() {
-    let cluster = shared();
-    let stores = [0, 1].map(|_| open(&cluster.url(cluster.port, "lost_tail")));
-    let resource = stores[0].resource("core/configmaps");
-    let mut revisions = Vec::new();
-    for key in ["kept", "lost"] {
-        let create = Write::create(&resource, key, object(1));
-        revisions.push(stores[0].commit(create).await.unwrap().revision);
-    }
-    let last = revisions[1];
-    wait_for("both have it", || stores[1].visible() == last).await;
-    let there = stores[1].resource("core/configmaps");
-    let mut watcher = there.watch(WatchSpec::all(last)).unwrap();
-    // The state of a standby that lagged by one batch.
-    let lose = format!("BEGIN; SELECT pg_advisory_xact_lock(1113682533, 'lost_tail'::regnamespace::oid::int);
-        DELETE FROM lost_tail.log WHERE rev = {last}; DELETE FROM lost_tail.batch WHERE last = {last}; COMMIT");
-    cluster.ask(&lose).unwrap();
-    for store in &stores {
-        wait_for("another epoch", || store.visible() > last + (1 << 19)).await;
-        let resource = store.resource("core/configmaps");
-        assert!(resource.get("lost").is_none() && resource.get("kept").is_some());
-        assert!(resource.watch(WatchSpec::all(last)).is_err());
-        assert!(store.poison().is_none());
-    }
-    let ended = watcher.next_batch(9).await.unwrap_err();
-    assert!(matches!(ended, WatchError::Expired { floor } if floor > last + (1 << 19)));
-    let again = stores[1]
-        .commit(Write::create(&there, "lost", object(2)))
-        .await;
-    let again = again.unwrap();
-    assert!(again.revision > last + (1 << 20));
-    wait_for("both go on", || stores[0].visible() == again.revision).await;
-    let epochs = "SELECT epoch, (SELECT count(*) FROM lost_tail.log WHERE resource = '') FROM lost_tail.meta";
-    assert_eq!(cluster.ask(epochs).as_deref(), Some("2|1"));
-    for store in &stores {
-        store.close().await;
+    // A copy that lacks the last batch, and a copy to which other servers have written in the meantime.
+    for (schema, rewritten) in [("lost_tail", false), ("lost_other", true)] {
+        let cluster = shared();
+        let stores = [0, 1].map(|_| open(&cluster.url(cluster.port, schema)));
+        let resource = stores[0].resource("core/configmaps");
+        let mut revisions = Vec::new();
+        for key in ["kept", "lost"] {
+            let create = Write::create(&resource, key, object(1));
+            revisions.push(stores[0].commit(create).await.unwrap().revision);
+        }
+        let last = revisions[1];
+        wait_for("both have it", || stores[1].visible() == last).await;
+        let there = stores[1].resource("core/configmaps");
+        let mut watcher = there.watch(WatchSpec::all(last)).unwrap();
+        let go_on = match rewritten {
+            false => String::new(),
+            true => format!(
+                "INSERT INTO {schema}.log (rev, prev, resource, key, value)
+                     SELECT rev, 0, 'core/pods', 'x' || rev, convert_to('{}', 'UTF8') FROM generate_series({last}, {last} + 1) rev;
+                 INSERT INTO {schema}.batch (first, last, id, writer, epoch, digest, bytes)
+                     VALUES ({last}, {last} + 1, gen_random_uuid(), gen_random_uuid(), 1, sha256('other'), 9);",
+                std::str::from_utf8(&object(1)).unwrap()
+            ),
+        };
+        // The state of a standby that lagged by one batch.
+        let lose = format!(
+            "BEGIN; SELECT pg_advisory_xact_lock(1113682533, '{schema}'::regnamespace::oid::int);
+            DELETE FROM {schema}.log WHERE rev = {last}; DELETE FROM {schema}.batch WHERE last = {last}; {go_on} COMMIT"
+        );
+        cluster.ask(&lose).unwrap();
+        for store in &stores {
+            wait_for("another epoch", || store.visible() > last + (1 << 19)).await;
+            let resource = store.resource("core/configmaps");
+            assert!(resource.get("lost").is_none() && resource.get("kept").is_some());
+            assert!(resource.watch(WatchSpec::all(last)).is_err());
+            assert!(store.poison().is_none());
+        }
+        let ended = watcher.next_batch(9).await.unwrap_err();
+        assert!(matches!(ended, WatchError::Expired { floor } if floor > last + (1 << 19)));
+        let again = stores[1].commit(Write::create(&there, "lost", object(2)));
+        let again = again.await.unwrap();
+        assert!(again.revision > last + (1 << 20));
+        wait_for("both go on", || stores[0].visible() == again.revision).await;
+        let epochs = format!(
+            "SELECT epoch, (SELECT count(*) FROM {schema}.log WHERE resource = '') FROM {schema}.meta"
+        );
+        assert_eq!(cluster.ask(&epochs).as_deref(), Some("2|1"));
+        for store in &stores {
+            store.close().await;
+        }
     }
 }
 
@@ -128,13 +143,27 @@ async fn a_promoted_standby_that_lags_begins_another_epoch() {
     wait_for("both go on", || stores[0].visible() == again.revision).await;
     // The old primary comes back, and is the first host of the address. It must receive no writes and serve no reads.
     primary.run(&[]);
+    let cut = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    standby.ask(cut).unwrap();
     let patience = std::time::Duration::from_secs(20);
     for store in &stores {
-        if let Err(refused) = store.freshen(patience).await {
-            let why = std::error::Error::source(&refused).unwrap().to_string();
-            assert!(why.contains("older epoch"), "{why}");
-        }
+        let refused = store.freshen(patience).await.unwrap_err();
+        let why = std::error::Error::source(&refused).unwrap().to_string();
+        assert!(why.contains("older epoch"), "{why}");
+    }
+    let write = |store: &Store| {
+        let resource = store.resource("core/configmaps");
+        let (created, store) = (Write::create(&resource, "old", object(3)), store.clone());
+        async move { store.commit(created).await }
+    };
+    let (first, second) = tokio::join!(write(&stores[0]), write(&stores[1]));
+    assert!(first.is_err() && second.is_err(), "{first:?} {second:?}");
+    for store in &stores {
         assert_eq!(store.visible(), again.revision);
+        let resource = store.resource("core/configmaps");
+        assert!(resource.get("old").is_none());
+        assert_eq!(resource.get("lost").unwrap().revision(), again.revision);
     }
     assert_eq!(primary.ask(there), Some(lost.to_string()));
     primary.kill();

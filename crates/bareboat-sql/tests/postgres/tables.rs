@@ -129,6 +129,15 @@ async fn settings_of_the_role_change_nothing() {
         heard.contains("synchronous_commit is off for this role"),
         "{heard}"
     );
+    // Each append notes the settings of its transaction.
+    cluster
+        .ask("CREATE TABLE tables_role.noted (isolation text, synchronous text);
+              CREATE FUNCTION tables_role.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                  INSERT INTO tables_role.noted VALUES
+                      (current_setting('transaction_isolation'), current_setting('synchronous_commit'));
+                  RETURN NULL; END $$;
+              CREATE TRIGGER note AFTER INSERT ON tables_role.batch EXECUTE FUNCTION tables_role.note()")
+        .unwrap();
     let stores = [open(&odd), open(&odd)];
     let tasks: Vec<_> = (0..4)
         .map(|task| {
@@ -150,6 +159,8 @@ async fn settings_of_the_role_change_nothing() {
         assert_eq!(store.resource("core/configmaps").len(), 100);
         store.close().await;
     }
+    let noted = "SELECT DISTINCT isolation, synchronous FROM tables_role.noted";
+    assert_eq!(cluster.ask(noted).as_deref(), Some("read committed|on"));
 }
 
 #[test]
