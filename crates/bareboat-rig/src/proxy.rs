@@ -40,8 +40,8 @@ struct State {
     down: bool,
     /// Whether all data is held back without an error for either side.
     silent: bool,
-    /// Whether late requests are held back.
-    holding: bool,
+    /// How often late requests were released. Each waits for the next time.
+    releases: u64,
     /// How much later answers arrive.
     delay: Duration,
     /// Whether notifications of PostgreSQL are dropped.
@@ -117,9 +117,7 @@ impl Proxy {
 
     /// Cuts the connection of the next request that contains certain bytes.
     pub fn cut(&self, cut: Cut) {
-        let mut state = self.state.lock();
-        state.holding = matches!(cut, Cut::Late(_));
-        state.cut = Some(cut);
+        self.state.lock().cut = Some(cut);
     }
 
     /// Returns whether the last requested cut has happened.
@@ -127,9 +125,9 @@ impl Proxy {
         self.state.lock().cut.is_none()
     }
 
-    /// Sends the late requests to the server.
+    /// Sends the late requests of all cuts so far to the server.
     pub fn release(&self) {
-        self.state.lock().holding = false;
+        self.state.lock().releases += 1;
     }
 
     /// Cuts all connections and refuses new ones, or accepts them again.
@@ -182,13 +180,14 @@ fn pass(mut from: TcpStream, mut to: TcpStream, state: &Mutex<State>, request: b
         while state.lock().silent {
             std::thread::sleep(Duration::from_millis(5));
         }
-        let (cut, delay, deaf) = {
+        let (cut, releases, delay, deaf) = {
             let mut state = state.lock();
             let has = |cut: &Cut| {
                 let mark = cut.mark();
                 request && bytes.windows(mark.len()).any(|window| window == mark)
             };
-            (state.cut.take_if(|cut| has(cut)), state.delay, state.deaf)
+            let cut = state.cut.take_if(|cut| has(cut));
+            (cut, state.releases, state.delay, state.deaf)
         };
         if !request && delay > Duration::ZERO {
             std::thread::sleep(delay);
@@ -204,7 +203,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, state: &Mutex<State>, request: b
             }
             Some(Cut::Late(_)) => {
                 let _ = from.shutdown(Shutdown::Both);
-                while state.lock().holding {
+                while state.lock().releases == releases {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 let _ = to.write_all(bytes);
