@@ -22,8 +22,9 @@ use tokio::sync::Notify;
 
 /// File descriptors reserved for the store, for calls to other servers and for connections that are being closed.
 const RESERVED_FILES: usize = 128;
-/// A connection that has sent nothing for this long may be closed for a new one.
-const SILENCE: Duration = Duration::from_millis(250);
+/// A connection that has sent nothing for this long may be closed for a new one. Clients send their first bytes at once. New connections
+/// wait in the queue of the system for those before them, so this must be short.
+const SILENCE: Duration = Duration::from_millis(100);
 /// A connection that has sent data, but no credentials for this long, may be closed for a new one.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How often to check again whether one of them may be closed.
