@@ -169,12 +169,17 @@ impl Cluster {
         self.process.lock().unwrap().as_ref().unwrap().id()
     }
 
-    /// Kills the process. Its memory is lost, as in a power failure.
+    /// Kills the process and its children. Their memory is lost, as in a power failure.
     pub(crate) fn kill(&self) {
         if let Some(mut process) = self.process.lock().unwrap().take() {
-            // The children of a killed server end without a signal.
+            let children = format!("/proc/{0}/task/{0}/children", process.id());
+            let children = std::fs::read_to_string(children).unwrap_or_default();
             let _ = process.kill();
             let _ = process.wait();
+            // Without a signal, one that is busy would answer once more.
+            let mut kill = Command::new("kill");
+            let kill = kill.arg("-KILL").args(children.split_whitespace());
+            let _ = kill.stderr(Stdio::null()).status();
         }
     }
 
