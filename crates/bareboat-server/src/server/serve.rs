@@ -294,7 +294,9 @@ async fn rooms(
         (None, None) => is_patient(state, &info),
     };
     let parting = Parting::new(state.is_ending());
-    if parting.is_late() && (remote.is_some() || streams && info.verb != "watch") {
+    // An annex ends its streams itself.
+    let is_cut_off = streams && claimed.is_none() && info.verb != "watch";
+    if parting.is_late() && (remote.is_some() || is_cut_off) {
         return Err(stopping().into());
     }
     // What another server answers takes no seat, but its answer has a deadline unless it is a stream.
