@@ -344,6 +344,7 @@ async fn rooms(
         warnings: Warnings::default(),
         raw: matches!(door, Door::Raw(_)),
         stores: matches!(door, Door::Store(_)),
+        streams,
         standing: None,
         parting,
         basis: Basis::at(state.store.visible()),
@@ -378,7 +379,7 @@ async fn rooms(
     let body = Unread::new(body, seat);
     if let Some(route) = remote {
         trace.goes_to(route.clone());
-        let until = (!streams).then_some(deadline);
+        let until = (!ask.streams).then_some(deadline);
         return Ok(Box::pin(aggregation::answer(state, &ask, body, &route, until)).await?);
     }
     if let Some(claimed) = &claimed {

@@ -66,8 +66,7 @@ impl State {
     /// request that arrived after the shutdown had begun.
     #[cfg(feature = "outbound")]
     pub(crate) fn may_pass_on(&self, ask: &Ask) -> Result<(), Status> {
-        let is_stream = ask.standing.is_some();
-        if (ask.parting.late || is_stream) && self.is_ending() {
+        if (ask.parting.late || ask.streams) && self.is_ending() {
             ask.parting.refused.store(true, Ordering::Relaxed);
             return Err(stopping());
         }
