@@ -3,11 +3,14 @@
 #
 #   scripts/repeat.sh [RUNS [AT_ONCE]]    default: 20 1
 #
-# The runs take turns: as they are, pinned to one core, beside a busy loop on every core. Several at once need root: each has its own
-# network, processes and temporary files then, as on a machine of its own, and all share the cores. Run `make test` first: it sets
-# up the clients. Each run writes target/repeat/RUN.log. It ends with a table.
+# The runs take turns: as they are, pinned to one core, beside a busy loop on every core. They need root, for the tests of full disks.
+# Of several at once each has its own network, processes and temporary files, as on a machine of its own, and all share the cores. Run
+# `make test` first: it sets up the clients. Each run writes target/repeat/RUN.log. It ends with a table.
 # Exit codes: 0 all runs passed, 1 some failed, 2 wrong usage or the tests do not compile.
 set -euo pipefail
+
+# What runs in the background ignores an interrupt: busy loops and lanes. unshare ignores TERM, too.
+trap 'kill -KILL $(jobs -p) 2>/dev/null || true' EXIT
 
 cd "$(dirname "$0")/.."
 runs=${1:-20}
@@ -71,7 +74,7 @@ apart() {
     chmod 1777 "$place/tmp"
     export -f every_suite once lane
     export runs at_once logs
-    unshare --mount --net --pid --fork --mount-proc --kill-child bash -euo pipefail -c "
+    exec unshare --mount --net --pid --fork --mount-proc --kill-child bash -euo pipefail -c "
         ip link set lo up
         mount --bind '$place/target' target/tmp
         mount --bind '$place/tmp' /tmp

@@ -81,7 +81,8 @@ pub struct Claim {
     pub info: RequestInfo,
     /// Whether the annex authorizes the request itself, because one target does not describe it.
     pub authorizes: bool,
-    /// Whether the answer is a stream: it takes no seat and has no deadline.
+    /// Whether the answer is a stream: it takes no seat and has no deadline. The annex ends it when
+    /// [`Life::ended`](crate::Life::ended) returns, because the server shuts down or the client lost its permission.
     pub streams: bool,
     /// Whether a stream is judged by its target when rights change. Otherwise the annex does that when
     /// [`Life::rights_changed`](crate::Life::rights_changed) says so; the credentials are judged in any case.

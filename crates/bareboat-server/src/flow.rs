@@ -22,6 +22,7 @@ mod level;
 mod memory;
 #[cfg(feature = "fairness")]
 mod meters;
+mod outside;
 mod plain;
 mod seat;
 #[cfg(not(feature = "fairness"))]

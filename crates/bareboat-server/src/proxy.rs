@@ -108,6 +108,8 @@ pub(crate) struct Passing<'a> {
     /// The name of this server in the client's request.
     pub(crate) host: Option<&'a str>,
     pub(crate) audit_id: &'a str,
+    /// Whether the answer may be a stream, which a shutdown ends.
+    pub(crate) streams: bool,
     /// Whether the client may still have the answer.
     pub(crate) standing: Option<Arc<Standing>>,
     /// Additional headers for the upstream server.
@@ -224,6 +226,7 @@ impl Proxy {
             return Err(failure::redirect(call));
         }
         let (head, body) = response.into_parts();
+        let ending = passing.streams.then_some(ending);
         let body = Answered::new(body, ending, passing.end, passing.until, (held, load));
         let mut answer = http::Response::new(Body::stream(body));
         *answer.status_mut() = code;

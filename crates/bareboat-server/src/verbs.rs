@@ -62,7 +62,7 @@ pub(crate) async fn route(
             None => match table.find(&ask.info.group, ANY_RESOURCE) {
                 Some(Backing::Computed(open)) if !ask.raw => {
                     let open = open.clone();
-                    return Box::pin(connect::open(state, &ask, body, &open)).await;
+                    return Box::pin(connect::open(state, &ask, body, open)).await;
                 }
                 _ => return nothing_here(state, &ask),
             },
@@ -187,7 +187,7 @@ async fn carry_out(
             served,
             version,
         };
-        return Box::pin(connect::write(&call, body)).await;
+        return Box::pin(connect::write(call, body)).await;
     }
     let call = Arc::new(KindRequest {
         state: state.clone(),

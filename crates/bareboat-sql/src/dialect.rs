@@ -1,6 +1,6 @@
 //! What appends and sessions need to know about each kind of database.
 
-use bareboat_storage::{BackendError, Batch, Mark, Tail};
+use bareboat_storage::{BackendError, Batch, Digest, Mark, Tail};
 
 use crate::engine::Engine;
 use crate::error::{Failure, SqlError};
@@ -22,6 +22,12 @@ pub(crate) enum Trouble<E> {
     Link(E),
     /// The log cannot be used.
     Log(BackendError),
+}
+
+/// Returns whether the log has another history than the one that ends at `known`. `around` is the last batch that begins before or at
+/// that end: its last revision and its digest. There is none if it was compacted, and that tells nothing.
+pub(crate) fn is_another_history(known: &Mark, around: Option<(u64, Digest)>) -> bool {
+    around.is_some_and(|found| found != (known.last, known.digest))
 }
 
 /// An open connection.
@@ -85,4 +91,25 @@ pub(crate) trait Dialect {
 
     /// Ends the transaction that `hold` began.
     async fn release(&self, link: &mut Self::Link) -> Result<(), Self::Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_in_place_of_the_known_one_is_of_another_history() {
+        let known = Mark {
+            last: 7,
+            epoch: 1,
+            digest: Digest([1; 16]),
+        };
+        assert!(!is_another_history(&known, Some((7, known.digest))));
+        assert!(!is_another_history(&known, None));
+        assert!(is_another_history(&known, Some((7, Digest([2; 16])))));
+        // The batch ends behind the known end, or the known one is missing.
+        for last in [6, 8] {
+            assert!(is_another_history(&known, Some((last, known.digest))));
+        }
+    }
 }

@@ -125,7 +125,8 @@ pub struct Member {
     pub ready: bool,
     /// The reason of the first condition that is not True; empty if the member is ready.
     pub reason: String,
-    /// When the member was last heard, in milliseconds since 1970: the last good answer or event. `None` for never.
+    /// When the member was last heard, in milliseconds since 1970: the last good answer or event. `None` for never. While the member
+    /// is in sync, the value may be old.
     pub heard: Option<i64>,
     /// Whether its rows are up to date as far as is known: it is reachable, and no type waits to be filled.
     pub in_sync: bool,

@@ -43,6 +43,7 @@ pub(crate) async fn answer(
         came: ask.came,
         host: ask.host(),
         audit_id: ask.audit_id(),
+        streams: ask.streams,
         standing: ask.standing.clone(),
         remarks: context.as_slice(),
         audited: ask.trace.audited().cloned(),

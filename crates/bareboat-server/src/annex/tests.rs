@@ -7,6 +7,7 @@ use crate::authn::{Anonymous, AnonymousAccess};
 use crate::reply::Body;
 use crate::work;
 use bareboat_api::AnonymousRule;
+use bareboat_api::kind::User;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -51,4 +52,13 @@ async fn the_work_of_an_annex_has_the_seat_of_its_request() {
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.ends_with(expected), "{answer}");
     }
+}
+
+#[tokio::test]
+async fn a_stream_of_an_annex_is_answered_while_the_server_stops() {
+    let server = Server::builder().annex(Arc::new(Seated)).build().unwrap();
+    server.state.ending.send_replace(true);
+    let request = http::Request::get("/seated/stream").body(RequestBody::default());
+    let answer = server.call(User::default(), request.unwrap()).await;
+    assert_eq!(answer.status(), http::StatusCode::OK);
 }

@@ -156,6 +156,10 @@ impl FairSeat {
         }
     }
 
+    pub(super) fn is_held(&self) -> bool {
+        self.held.lock().token.is_some()
+    }
+
     pub(super) fn leave(&self) {
         let now = self.class.level.now();
         let left = self.held.lock().end(now);

@@ -67,6 +67,10 @@ pub(super) struct PlainSeat {
 }
 
 impl PlainSeat {
+    pub(super) fn is_held(&self) -> bool {
+        self.permit.lock().is_some()
+    }
+
     pub(super) fn leave(&self) {
         let permit = self.permit.lock().take();
         drop(permit);
@@ -81,7 +85,7 @@ impl PlainSeat {
 
     /// Takes a seat again as soon as one is free, in turn.
     pub(super) async fn take(&self) {
-        if self.permit.lock().is_some() {
+        if self.is_held() {
             return;
         }
         let permit = self.limit.seats.clone().acquire_owned().await;

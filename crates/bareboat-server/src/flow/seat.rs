@@ -1,12 +1,12 @@
 //! The seat of one request: taken, left while the request waits, taken again, released at the end.
 
 use super::memory::{DECODED, Share, UNIT};
+use super::outside::Parts;
 use super::plain::PlainSeat;
 use super::{Budgets, Class, FairSeat, LargePlace, Visitor, later};
 use bareboat_api::Status;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -16,10 +16,8 @@ pub(crate) struct Seat {
     budgets: Arc<Budgets>,
     /// The memory of its decoded body.
     share: Mutex<Option<Share>>,
-    /// How many parts of the request wait for something outside this server.
-    outside: AtomicUsize,
-    /// Whether the request needs no seat any more.
-    retired: AtomicBool,
+    /// The parts of the request, which may wait outside this server.
+    pub(super) parts: Parts,
 }
 
 enum Kind {
@@ -33,8 +31,7 @@ impl Seat {
             kind: Kind::Plain(seat),
             budgets,
             share: Mutex::default(),
-            outside: AtomicUsize::new(0),
-            retired: AtomicBool::new(false),
+            parts: Parts::default(),
         }
     }
 
@@ -43,8 +40,7 @@ impl Seat {
             kind: Kind::Fair(FairSeat::new(class, visitor)),
             budgets,
             share: Mutex::default(),
-            outside: AtomicUsize::new(0),
-            retired: AtomicBool::new(false),
+            parts: Parts::default(),
         }
     }
 
@@ -56,17 +52,11 @@ impl Seat {
         }
     }
 
-    /// Waits for something outside this server. The seat is free for other requests in the meantime. Parts of a request may wait side
-    /// by side, or one inside another: the seat is taken again when the last of them returns.
-    pub(crate) async fn away<T>(&self, answer: impl Future<Output = T>) -> T {
-        let outside = Outside::of(self);
-        let answer = answer.await;
-        outside.back().await;
-        answer
-    }
-
-    fn is_outside(&self) -> bool {
-        self.outside.load(Ordering::Acquire) > 0
+    pub(super) fn is_held(&self) -> bool {
+        match &self.kind {
+            Kind::Plain(seat) => seat.is_held(),
+            Kind::Fair(seat) => seat.is_held(),
+        }
     }
 
     /// Gives it to the next request.
@@ -79,7 +69,7 @@ impl Seat {
 
     /// Takes a seat again as soon as it is the request's turn, unless the request needs none any more.
     pub(crate) async fn take(&self) {
-        if self.retired.load(Ordering::Acquire) {
+        if self.parts.are_done() {
             return;
         }
         match &self.kind {
@@ -168,11 +158,10 @@ impl Seat {
 
     /// Leaves for good. Further work of the request, such as sending the rest of a stream, is only charged.
     pub(crate) fn retire(&self) {
-        self.retired.store(true, Ordering::Release);
-        match &self.kind {
+        self.parts.end(|| match &self.kind {
             Kind::Plain(seat) => seat.leave(),
             Kind::Fair(seat) => seat.retire(),
-        }
+        });
     }
 
     /// Charges the flow of the request for work that was done without a seat since a moment.
@@ -180,39 +169,5 @@ impl Seat {
         if let Kind::Fair(seat) = &self.kind {
             seat.charge(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
-    }
-}
-
-/// Counts one part of a request that waits outside this server. If the part is dropped early, the seat stays free, and the next part
-/// that returns takes it.
-struct Outside<'a>(&'a Seat);
-
-impl<'a> Outside<'a> {
-    fn of(seat: &'a Seat) -> Outside<'a> {
-        if seat.outside.fetch_add(1, Ordering::AcqRel) == 0 {
-            seat.leave();
-        }
-        Outside(seat)
-    }
-
-    /// Takes the seat again, unless other parts still wait. Parts that return at the same time may all ask for it, and the request
-    /// keeps one seat. None of them waits for another, which its caller may no longer poll.
-    async fn back(self) {
-        let seat = self.0;
-        drop(self);
-        if seat.is_outside() {
-            return;
-        }
-        seat.take().await;
-        // Another part may have begun to wait since, or may have ended the work of the request.
-        if seat.is_outside() || seat.retired.load(Ordering::Acquire) {
-            seat.leave();
-        }
-    }
-}
-
-impl Drop for Outside<'_> {
-    fn drop(&mut self) {
-        self.0.outside.fetch_sub(1, Ordering::AcqRel);
     }
 }

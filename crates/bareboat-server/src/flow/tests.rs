@@ -8,6 +8,7 @@ use super::*;
 use crate::request::body::{BodyError, RequestBody};
 use bareboat_api::value;
 use bytes::Bytes;
+use futures_util::future::poll_immediate;
 use http_body::Frame;
 use tokio::sync::mpsc;
 
@@ -269,21 +270,96 @@ async fn a_call_that_is_given_up_does_not_keep_its_request_outside() {
 
 #[tokio::test]
 async fn a_call_that_is_no_longer_polled_holds_up_no_other() {
-    use futures_util::future::poll_immediate;
-    let flow = plain(2, 100);
+    for flow in [plain(1, 100), fair(1, true).0] {
+        let seat = write(&flow).await.ok().unwrap();
+        let (answer, answered) = tokio::sync::oneshot::channel();
+        let mut one = Box::pin(seat.away(answered));
+        assert!(poll_immediate(&mut one).await.is_none());
+        let other = enter(&flow, "other").await.ok().unwrap();
+        answer.send(1).unwrap();
+        assert!(poll_immediate(&mut one).await.is_none(), "no seat is free");
+        // From now on only the next call is polled.
+        let mut two = Box::pin(seat.away(std::future::ready(2)));
+        assert!(poll_immediate(&mut two).await.is_none(), "no seat is free");
+        drop(other);
+        assert_eq!(poll_immediate(&mut two).await, Some(2));
+        assert_eq!(poll_immediate(&mut one).await, Some(Ok(1)));
+        assert_eq!(flow.in_flight(), (0, 1));
+    }
+}
+
+#[tokio::test]
+async fn calls_that_return_one_after_the_other_wait_for_one_seat() {
+    for flow in [plain(1, 100), fair(1, true).0] {
+        let seat = write(&flow).await.ok().unwrap();
+        let ((first, one), (second, begin)) = (
+            tokio::sync::oneshot::channel(),
+            tokio::sync::oneshot::channel::<()>(),
+        );
+        let parts = async {
+            tokio::join!(seat.away(one), async {
+                begin.await.unwrap();
+                seat.away(std::future::ready(2)).await
+            })
+        };
+        let mut parts = Box::pin(parts);
+        assert!(poll_immediate(&mut parts).await.is_none());
+        let other = enter(&flow, "other").await.ok().unwrap();
+        first.send(1).unwrap();
+        assert!(
+            poll_immediate(&mut parts).await.is_none(),
+            "no seat is free"
+        );
+        second.send(()).unwrap();
+        assert!(
+            poll_immediate(&mut parts).await.is_none(),
+            "no seat is free"
+        );
+        drop(other);
+        assert_eq!(poll_immediate(&mut parts).await, Some((Ok(1), 2)));
+        assert_eq!(flow.in_flight(), (0, 1));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_the_seat_goes_on_when_the_request_needs_none() {
+    for flow in [plain(1, 100), fair(1, true).0] {
+        for retires in [true, false] {
+            let seat = write(&flow).await.ok().unwrap();
+            let (answer, answered) = tokio::sync::oneshot::channel();
+            let mut one = Box::pin(seat.away(answered));
+            assert!(poll_immediate(&mut one).await.is_none());
+            let other = enter(&flow, "other").await.ok().unwrap();
+            answer.send(1).unwrap();
+            assert!(poll_immediate(&mut one).await.is_none(), "no seat is free");
+            let mut two = Box::pin(seat.away(std::future::pending::<()>()));
+            match retires {
+                true => seat.retire(),
+                false => assert!(poll_immediate(&mut two).await.is_none()),
+            }
+            assert_eq!(poll_immediate(&mut one).await, Some(Ok(1)));
+            drop(other);
+            assert_eq!(flow.in_flight(), (0, 0));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_seat_that_comes_after_another_call_has_begun_is_free_again() {
+    let flow = plain(1, 100);
     let seat = write(&flow).await.ok().unwrap();
-    let other = write(&flow).await.ok();
     let (answer, answered) = tokio::sync::oneshot::channel();
     let mut one = Box::pin(seat.away(answered));
     assert!(poll_immediate(&mut one).await.is_none());
-    let another = write(&flow).await.ok();
+    let other = write(&flow).await.ok().unwrap();
     answer.send(1).unwrap();
     assert!(poll_immediate(&mut one).await.is_none(), "no seat is free");
-    // From now on only the next call is polled.
-    let mut two = Box::pin(seat.away(std::future::ready(2)));
-    assert!(poll_immediate(&mut two).await.is_none(), "no seat is free");
-    drop((other, another));
-    assert_eq!(poll_immediate(&mut two).await, Some(2));
+    let mut two = Box::pin(seat.away(std::future::pending::<()>()));
+    assert!(poll_immediate(&mut two).await.is_none());
+    // The first call gets the seat before it is polled again.
+    drop(other);
+    assert_eq!(poll_immediate(&mut one).await, Some(Ok(1)));
+    assert_eq!(free(&flow), 1);
 }
 
 #[tokio::test]
@@ -293,14 +369,14 @@ async fn a_request_that_has_left_for_good_waits_for_no_seat() {
     seat.retire();
     let _other = write(&flow).await.ok().unwrap();
     let answered = seat.away(std::future::ready(7));
-    let answered = futures_util::future::poll_immediate(Box::pin(answered));
+    let answered = poll_immediate(Box::pin(answered));
     assert_eq!(answered.await, Some(7));
     let (queues, _) = fair(1, true);
     let seat = write(&queues).await.ok().unwrap();
     seat.retire();
     let _other = write(&queues).await.ok().unwrap();
     let answered = seat.away(std::future::ready(7));
-    let answered = futures_util::future::poll_immediate(Box::pin(answered));
+    let answered = poll_immediate(Box::pin(answered));
     assert_eq!(answered.await, Some(7));
 }
 
@@ -317,11 +393,7 @@ async fn bodies_of_requests_that_others_answer_are_kept_within_a_budget() {
     let waiting = first.seat.clone().unwrap();
     let never = waiting.away(std::future::pending::<()>());
     let mut never = Box::pin(never);
-    assert!(
-        futures_util::future::poll_immediate(&mut never)
-            .await
-            .is_none()
-    );
+    assert!(poll_immediate(&mut never).await.is_none());
     assert_eq!(read().await.err().unwrap().code, 429);
     drop(first);
     assert!(read().await.is_ok());

@@ -71,6 +71,10 @@ impl FairSeat {
         match *self {}
     }
 
+    pub(super) fn is_held(&self) -> bool {
+        match *self {}
+    }
+
     pub(super) fn leave(&self) {
         match *self {}
     }

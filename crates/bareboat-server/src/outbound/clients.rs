@@ -100,7 +100,7 @@ impl Clients {
         }
     }
 
-    /// Returns the client for destinations with the same route, trust and protocol.
+    /// Returns the client for destinations with the same route, trust, protocol and host.
     pub(super) fn of(
         &self,
         to: &Destination,

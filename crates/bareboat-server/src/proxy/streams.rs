@@ -114,9 +114,9 @@ impl Body for Sending {
 
 /// The body of an answer.
 ///
-/// When the server shuts down, or the client loses its permission, an answer of known length is completed. A watch ends
-/// plainly. Any other answer is aborted with an error, so that the client does not take it for complete. So is an answer
-/// that is not complete in time.
+/// When the server shuts down, or the client loses its permission, an answer of known length is completed, and so is one to a request
+/// that is no stream. A watch ends plainly. Any other answer is aborted with an error, so that the client does not take it for complete.
+/// So is an answer that is not complete in time.
 pub(super) struct Answered {
     inner: Incoming,
     end: End,
@@ -130,7 +130,7 @@ pub(super) struct Answered {
 impl Answered {
     pub(super) fn new(
         inner: Incoming,
-        ending: Ending,
+        ending: Option<Ending>,
         end: End,
         until: Option<Instant>,
         held: (Held, Load),
@@ -141,7 +141,9 @@ impl Answered {
             inner,
             end,
             is_cut: false,
-            ending: endless.then(|| Box::pin(ending.begun()) as _),
+            ending: ending
+                .filter(|_| endless)
+                .map(|ending| Box::pin(ending.begun()) as _),
             until: until.map(|until| Box::pin(tokio::time::sleep_until(until.into()))),
             _held: held,
         }
@@ -188,3 +190,6 @@ impl Body for Answered {
         self.inner.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests;

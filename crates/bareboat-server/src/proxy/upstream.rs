@@ -176,6 +176,7 @@ impl Calls {
             came: ask.came,
             host: ask.host(),
             audit_id: ask.audit_id(),
+            streams: ask.streams,
             standing: ask.standing.clone(),
             remarks,
             audited: ask.trace.audited().cloned(),

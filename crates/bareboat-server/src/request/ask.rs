@@ -45,7 +45,9 @@ pub struct Ask {
     pub raw: bool,
     /// Whether writes are stored even if a function answers those of clients.
     pub stores: bool,
-    /// For streams: whether the client may still have it.
+    /// Whether the answer may be a stream: it may take any time.
+    pub(crate) streams: bool,
+    /// For streams of connections: whether the client may still have it.
     pub(crate) standing: Option<Arc<Standing>>,
     /// What the shutdown of the server means for it.
     pub(crate) parting: Parting,

@@ -294,7 +294,9 @@ async fn rooms(
         (None, None) => is_patient(state, &info),
     };
     let parting = Parting::new(state.is_ending());
-    if parting.is_late() && (remote.is_some() || streams && info.verb != "watch") {
+    // An annex ends its streams itself.
+    let is_cut_off = streams && claimed.is_none() && info.verb != "watch";
+    if parting.is_late() && (remote.is_some() || is_cut_off) {
         return Err(stopping().into());
     }
     // What another server answers takes no seat, but its answer has a deadline unless it is a stream.
@@ -342,6 +344,7 @@ async fn rooms(
         warnings: Warnings::default(),
         raw: matches!(door, Door::Raw(_)),
         stores: matches!(door, Door::Store(_)),
+        streams,
         standing: None,
         parting,
         basis: Basis::at(state.store.visible()),
@@ -376,7 +379,7 @@ async fn rooms(
     let body = Unread::new(body, seat);
     if let Some(route) = remote {
         trace.goes_to(route.clone());
-        let until = (!streams).then_some(deadline);
+        let until = (!ask.streams).then_some(deadline);
         return Ok(Box::pin(aggregation::answer(state, &ask, body, &route, until)).await?);
     }
     if let Some(claimed) = &claimed {

@@ -93,7 +93,7 @@ pub(crate) struct State {
     pub(crate) spans: Option<Arc<dyn SpanExporter>>,
     pub(crate) under_way: UnderWay,
     pub(crate) ending: watch::Sender<bool>,
-    /// Set when the shutdown has stopped waiting for requests. From then on requests get 503.
+    /// Set when the shutdown has stopped waiting for requests. From then on requests of connections get 503.
     pub(crate) closed: AtomicBool,
 }
 

@@ -1,7 +1,8 @@
 //! Requests that arrive while the server stops.
 //!
 //! Ordinary requests are answered. Streams would be cut off at once, and so would answers of other servers; such requests are refused
-//! before anything is sent, so that their clients ask again. A watch is answered, because clients expect its end at any time.
+//! before anything is sent, so that their clients ask again. A watch is answered, because clients expect its end at any time. So is a
+//! stream of an annex that needs no other server, because the annex ends it.
 
 use super::state::State;
 use crate::reply::{Response, plain_text};
@@ -65,8 +66,7 @@ impl State {
     /// request that arrived after the shutdown had begun.
     #[cfg(feature = "outbound")]
     pub(crate) fn may_pass_on(&self, ask: &Ask) -> Result<(), Status> {
-        let is_stream = ask.standing.is_some();
-        if (ask.parting.late || is_stream) && self.is_ending() {
+        if (ask.parting.late || ask.streams) && self.is_ending() {
             ask.parting.refused.store(true, Ordering::Relaxed);
             return Err(stopping());
         }

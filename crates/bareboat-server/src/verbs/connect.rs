@@ -94,7 +94,25 @@ pub(super) fn handles_writes(served: &StoredKind, ask: &Ask, verb: Verb) -> bool
 
 /// Passes a write to the function or the server that answers the writes of the kind. Its body is read first, because writes are not
 /// streams.
-pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, Status> {
+pub(super) async fn write(call: KindRequest, body: Unread) -> Result<Response, Status> {
+    let Buffered {
+        bytes,
+        seat,
+        room: _room,
+    } = body.read_to_pass_on().await?;
+    let calls = Calls::new(&call.state, &call.ask).with_seat(seat.as_ref());
+    let threads = call.state.threads.of(&call.ask.trace);
+    let body = RequestBody::Memory(bytes);
+    // Calls of the server's own, such as those of authorizers and converters, find the seat there.
+    let work = async move { answer_write(&call, body, calls).await };
+    threads.carry_out(seat, work).await
+}
+
+async fn answer_write(
+    call: &KindRequest,
+    body: RequestBody,
+    calls: Calls,
+) -> Result<Response, Status> {
     let (ask, info) = (&call.ask, &call.ask.info);
     let connection = call.served.connection(&info.version, "");
     let connection = connection.ok_or_else(Status::no_such_route)?;
@@ -105,12 +123,6 @@ pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, 
     if let Some(entry) = &entry {
         visibility::check(call, entry).await?;
     }
-    let Buffered {
-        bytes,
-        seat,
-        room: _room,
-    } = body.read_to_pass_on().await?;
-    let body = RequestBody::Memory(bytes);
     match connection {
         Connection::Program(program, _) => {
             let object = match &entry {
@@ -121,16 +133,14 @@ pub(super) async fn write(call: &KindRequest, body: Unread) -> Result<Response, 
                 question: question(&call.state, ask),
                 object,
                 request: request(ask, ask.uri.clone(), body),
-                calls: Calls::new(&call.state, ask).with_seat(seat.as_ref()),
+                calls,
             };
             ask.parting.complete(program(visit).await)
         }
         Connection::Remote(remote) => {
             let entry = entry.ok_or_else(|| call.not_found())?;
             // This server only passes the answer on.
-            if let Some(seat) = &seat {
-                seat.retire();
-            }
+            calls.leave();
             remote::pass_on(call, remote, &entry, &ask.uri, body).await
         }
     }
@@ -161,7 +171,7 @@ pub(super) async fn open(
     state: &Arc<State>,
     ask: &Arc<Authorized<Ask>>,
     body: Unread,
-    computed: &Computed,
+    computed: Arc<Computed>,
 ) -> Result<Response, Status> {
     let known = computed.kind().version(&ask.info.version).is_some();
     // The name of the kind that stands for all of them is no resource.
@@ -179,7 +189,9 @@ pub(super) async fn open(
         request: request(ask, ask.uri.clone(), RequestBody::Memory(bytes)),
         calls: Calls::new(state, ask).with_seat(seat.as_ref()),
     };
-    ask.parting.complete(computed.do_open(visit).await)
+    let threads = state.threads.of(&ask.trace);
+    let work = async move { computed.do_open(visit).await };
+    ask.parting.complete(threads.carry_out(seat, work).await)
 }
 
 /// Runs admission on a connection. Returns its URI with its options, such as those of PodExecOptions, which plug-ins may
@@ -325,3 +337,6 @@ mod remote {
         match *remote {}
     }
 }
+
+#[cfg(test)]
+mod tests;

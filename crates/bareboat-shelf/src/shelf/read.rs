@@ -161,7 +161,8 @@ impl Shelf {
                 most,
                 skip,
                 place: None,
-                few: false,
+                judged: 0,
+                matched: 0,
             };
             let mut meter = Meter::new(query);
             // The places of rows that wait in the chunk.
@@ -197,11 +198,7 @@ impl Shelf {
                         return Ok(true);
                     }
                     wanted = found.take(&mut chunk, session, &mut meter, &mut places)?;
-                    // Where few rows match, more are read at once.
-                    size = match found.few {
-                        true => (size * 2).min(TOGETHER),
-                        false => found.wanted().min(FIRST),
-                    };
+                    size = found.next_size(size);
                     Ok(wanted)
                 })?;
                 if !wanted || after.is_none() {
@@ -272,8 +269,9 @@ struct Found {
     skip: usize,
     /// The place of the last item, unless it is in its row.
     place: Option<Vec<Param>>,
-    /// Whether few rows of the last chunk matched.
-    few: bool,
+    /// How many rows the last chunk had, and how many of them matched.
+    judged: usize,
+    matched: usize,
 }
 
 impl Found {
@@ -281,6 +279,17 @@ impl Found {
     fn wanted(&self) -> usize {
         let left = self.most - self.page.items.len();
         left.saturating_add(self.skip).saturating_add(1)
+    }
+
+    /// Returns how many rows are judged together after so many. Where few match, more are read at once, but not many beyond the end
+    /// of the page: the next page would judge them again.
+    fn next_size(&self, size: usize) -> usize {
+        let wanted = self.wanted();
+        if self.matched * 4 >= self.judged {
+            return wanted.min(FIRST);
+        }
+        let expected = wanted.saturating_mul(self.judged) / self.matched.max(1);
+        (size * 2).min(expected.max(FIRST)).min(TOGETHER)
     }
 
     /// Takes the rows of a chunk that match, with their bodies. `places` are those of all its rows. Returns whether more are needed.
@@ -296,7 +305,8 @@ impl Found {
             matching[place] = true;
             Ok(())
         })?;
-        self.few = matching.iter().filter(|matches| **matches).count() * 4 < matching.len();
+        self.judged = matching.len();
+        self.matched = matching.iter().filter(|matches| **matches).count();
         let mut places = places.drain(..);
         let first = self.page.items.len();
         let mut full = false;
@@ -344,4 +354,35 @@ fn fill(session: &dyn Session, items: &mut [Item]) -> Result<(), ShelfError> {
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(judged: usize, matched: usize) -> Found {
+        Found {
+            page: Page::default(),
+            most: 500,
+            skip: 0,
+            place: None,
+            judged,
+            matched,
+        }
+    }
+
+    #[test]
+    fn chunks_grow_where_few_rows_match_up_to_the_end_of_the_page() {
+        // Nothing matches: they grow as fast as they may.
+        let mut sizes = vec![FIRST];
+        while sizes.len() < 6 {
+            let size = sizes[sizes.len() - 1];
+            sizes.push(found(size, 0).next_size(size));
+        }
+        assert_eq!(sizes, [256, 512, 1024, 2048, 4096, 4096]);
+        // A fifth matches: 501 more are in about 2505 rows.
+        assert_eq!(found(1000, 200).next_size(2048), 2505);
+        // Most match.
+        assert_eq!(found(4096, 4000).next_size(4096), FIRST);
+    }
 }

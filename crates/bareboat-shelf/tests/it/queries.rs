@@ -268,6 +268,41 @@ fn pages_of_one_request_share_its_bounds() {
 }
 
 #[test]
+fn a_page_judges_few_rows_beyond_its_end() {
+    let rig = Rig::new();
+    let changes = (0..4000).map(|index| {
+        let object = value!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {
+                "name": (format!("p{index:04}")), "namespace": "a", "uid": (format!("u{index:04}")), "resourceVersion": "1",
+            },
+            "spec": {"z": (if index % 5 == 0 { "web" } else { "job" })},
+        });
+        change_to(crate::rig::MEMBERS[0], object)
+    });
+    let batch = Batch {
+        member: rig.members[0],
+        kind: rig.pods,
+        changes: changes.collect(),
+        progress: Some(progress("1")),
+    };
+    rig.shelf.apply(&[batch], 1).expect("it is written");
+    let mut query = rig.query();
+    for requirement in parse_field_selector("spec.z!=job").expect("it parses") {
+        query.filter.and(Predicate::Term(Term::Field(requirement)));
+    }
+    query.bounds.bytes = 1 << 30;
+    let page = rig
+        .shelf
+        .page(&query, 500)
+        .expect("it is within its bounds");
+    assert_eq!(page.items.len(), 500);
+    // All bodies have the same length. The page ends before row 2501, and four of five rows are read in vain.
+    let in_vain = (query.bounds.bytes - page.left.bytes) / page.items[0].body.len();
+    assert!((2000..2256).contains(&in_vain), "{in_vain}");
+}
+
+#[test]
 fn names_contain_texts_and_no_patterns() {
     let mut rig = Rig::new();
     for name in ["test-1", "my-test", "te_st", "other"] {

@@ -9,7 +9,7 @@ use super::Inner;
 use super::link::{Connection, silence};
 use super::rows::{self, digest, number};
 use super::session::MARK;
-use crate::dialect::Trouble;
+use crate::dialect::{Trouble, is_another_history};
 use crate::engine::closed;
 use crate::error::{Failure as _, Meaning, read_failed};
 use crate::session::Session;
@@ -125,10 +125,11 @@ impl Inner {
         Ok((batches, records))
     }
 
-    /// Returns whether the batch at `at` differs from the known one. Returns false if there is no batch.
+    /// Returns whether the log has another batch at `at` than the known one.
     async fn is_another_history(&self, link: &mut Connection, at: &Mark) -> Result<bool, Error> {
         let found = link.first(AROUND, (at.last,)).await?;
-        Ok(found.is_some_and(|row| number(&row, 0) != at.last || digest(&row, 1) != at.digest))
+        let around = found.map(|row| (number(&row, 0), digest(&row, 1)));
+        Ok(is_another_history(at, around))
     }
 
     /// Begins another epoch, because batches that were known to be in the log are missing.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::session::{Connection, digest_of, mark_of};
 use super::{Inner, schema};
-use crate::dialect::{Answer, Dialect, Trouble};
+use crate::dialect::{Answer, Dialect, Trouble, is_another_history};
 use crate::engine::Engine;
 use crate::error::SqlError;
 use crate::session::Session;
@@ -183,14 +183,12 @@ impl Dialect for Inner {
 }
 
 impl Inner {
-    /// Returns whether the log has another batch at `at` than the known one. Returns false if that batch was compacted.
+    /// Returns whether the log has another batch at `at` than the known one.
     async fn is_another_history(&self, client: &Client, at: &Mark) -> Result<bool, Error> {
         let around = "SELECT last, digest FROM batch WHERE first <= $1 ORDER BY first DESC LIMIT 1";
         let found = client.query_opt(around, &[&(at.last as i64)]).await?;
-        Ok(found.is_some_and(|row| {
-            let last = row.get::<_, i64>(0) as u64;
-            last > at.last || last == at.last && digest_of(row.get(1)) != at.digest
-        }))
+        let around = found.map(|row| (row.get::<_, i64>(0) as u64, digest_of(row.get(1))));
+        Ok(is_another_history(at, around))
     }
 
     /// Begins another epoch, because batches that were known to be in the log are missing.

@@ -65,15 +65,19 @@ impl Store {
 /// Follows the log until the store is closed.
 pub(super) fn follow(shared: Arc<Shared>) {
     let core = &shared.core;
+    // An engine tells the same news once. After a read that failed, the log is read again without waiting for more.
+    let mut failed = false;
     while !core.is_closed() {
         core.tell_attention();
-        let left = POLL.saturating_sub(core.unproven_for());
-        let pause = if left.is_zero() { POLL } else { left };
-        let until = Instant::now() + pause;
-        core.backend.wait(core.visible(), until);
-        // An append or a read of the end may have shown in the meantime that nothing is missing.
-        if Instant::now() >= until && core.unproven_for() < POLL {
-            continue;
+        if !failed {
+            let left = POLL.saturating_sub(core.unproven_for());
+            let pause = if left.is_zero() { POLL } else { left };
+            let until = Instant::now() + pause;
+            core.backend.wait(core.visible(), until);
+            // An append or a read of the end may have shown in the meantime that nothing is missing.
+            if Instant::now() >= until && core.unproven_for() < POLL {
+                continue;
+            }
         }
         let (to, done) = mpsc::sync_channel(1);
         if shared.queue.push_now(Command::CatchUp(Some(to))).is_err() {
@@ -81,9 +85,11 @@ pub(super) fn follow(shared: Arc<Shared>) {
         }
         // If there is no answer, the sequencer has ended.
         match done.recv() {
-            Ok(true) => {}
-            Ok(false) => std::thread::sleep(PAUSE),
+            Ok(read) => failed = !read,
             Err(_) => return,
+        }
+        if failed {
+            std::thread::sleep(PAUSE);
         }
     }
 }

@@ -15,6 +15,7 @@ mod counted;
 mod epochs;
 mod history;
 mod shaky;
+mod told;
 
 use shaky::Shaky;
 

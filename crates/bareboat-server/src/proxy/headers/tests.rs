@@ -20,6 +20,7 @@ fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
 fn sent(client: &[(&str, &str)], user: &User, upgrade: bool) -> Result<Vec<String>, Status> {
     let client = headers(client);
     let passing = Passing {
+        streams: false,
         standing: None,
         method: Method::GET,
         target: "/".to_owned(),

@@ -38,6 +38,7 @@ pub(super) async fn pass_on(
         came: ask.came,
         host: ask.host(),
         audit_id: ask.audit_id(),
+        streams: ask.streams,
         standing: ask.standing.clone(),
         remarks: &remarks,
         audited: ask.trace.audited().cloned(),
