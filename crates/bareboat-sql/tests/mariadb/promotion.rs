@@ -166,7 +166,9 @@ async fn a_promoted_replica_that_lags_begins_another_epoch() {
     let (first, second) = tokio::join!(write(&stores[0]), write(&stores[1]));
     assert!(first.is_err() && second.is_err(), "{first:?} {second:?}");
     // One that was sent over a lost connection is sent again to the next server; one that was refused is not.
-    let unknown = |write: &Result<Committed, CommitError>| u64::from(matches!(write, Err(CommitError::Unknown(_))));
+    let unknown = |write: &Result<Committed, CommitError>| {
+        u64::from(matches!(write, Err(CommitError::Unknown(_))))
+    };
     let most = again.revision + unknown(&first) + unknown(&second);
     for store in &stores {
         assert_eq!(store.visible(), again.revision);
