@@ -19,6 +19,8 @@ pub(super) const LOCK: i32 = 1_113_682_533;
 /// lookups happen in memory.
 ///
 /// Function names contain a version, so that two releases can run side by side.
+///
+/// Autovacuum does not pause in the log: with the default pauses it frees rows more slowly than a busy server deletes them.
 const TABLES: &str = r#"
 CREATE TABLE log (
     rev bigint PRIMARY KEY,
@@ -28,7 +30,8 @@ CREATE TABLE log (
     key text COLLATE "C" NOT NULL,
     actor text,
     value bytea
-) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.1);
+) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.1,
+    autovacuum_vacuum_cost_delay = 0);
 CREATE TABLE batch (
     first bigint PRIMARY KEY,
     last bigint NOT NULL,
