@@ -3,13 +3,13 @@
 #
 #   scripts/repeat.sh [RUNS [AT_ONCE]]    default: 20 1
 #
-# The runs take turns: as they are, pinned to one core, beside a busy loop on every core. They need root, for the tests of full disks.
+# The runs take turns: as they are, pinned to one core, beside a busy loop. They need root, for the tests of full disks.
 # Of several at once each has its own network, processes and temporary files, as on a machine of its own, and all share the cores. Run
 # `make test` first: it sets up the clients. Each run writes target/repeat/RUN.log. It ends with a table.
 # Exit codes: 0 all runs passed, 1 some failed, 2 wrong usage or the tests do not compile.
 set -euo pipefail
 
-# What runs in the background ignores an interrupt: busy loops and lanes. unshare ignores TERM, too.
+# What runs in the background ignores an interrupt: a busy loop and lanes. unshare ignores TERM, too.
 trap 'kill -KILL $(jobs -p) 2>/dev/null || true' EXIT
 
 cd "$(dirname "$0")/.."
@@ -43,18 +43,16 @@ every_suite() {
 # once RUN MOOD LANE: runs every suite in a mood, and writes a row of the table.
 once() {
     local run=$1 mood=$2 log="$logs/$1.log" began=$SECONDS outcome=passed names
-    local prefix=(env) loops=()
+    local prefix=(env) loop=
     case $mood in
     pinned) prefix=(taskset -c $(($3 % $(nproc)))) ;;
     busy)
-        for _ in $(seq "$(nproc)"); do
-            (while :; do :; done) &
-            loops+=($!)
-        done
+        (while :; do :; done) &
+        loop=$!
         ;;
     esac
     every_suite "${prefix[@]}" >"$log" 2>&1 || outcome=FAILED
-    [ ${#loops[@]} = 0 ] || kill "${loops[@]}"
+    [ -z "$loop" ] || kill "$loop"
     names=$(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$log" | sort -u | tr '\n' ' ')
     printf '%-4s %-7s %-7s %5s s  %s\n' "$run" "$mood" "$outcome" $((SECONDS - began)) "$names" | tee -a "$logs/table"
 }
