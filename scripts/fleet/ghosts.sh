@@ -39,6 +39,15 @@ while read -r line; do
     checked "$(field "$line" what): p50 $(field "$line" p50) ms (target $(field "$line" target)), p99 $(field "$line" p99) ms, $(field "$line" found) found"
 done <"$here/requests.log"
 
+# The same page for a client that does little with the bytes.
+for part in client-certificate-data client-key-data certificate-authority-data; do
+    sed -n "s/^ *$part: \"\{0,1\}\([^\"]*\)\"\{0,1\}/\1/p" "$KUBECONFIG" | base64 -d >"$here/$part"
+done
+page=$(curl -sf --cacert "$here/certificate-authority-data" --cert "$here/client-certificate-data" --key "$here/client-key-data" -A fleet \
+    -H 'Accept: application/json' -o /dev/null -w '%{time_total}\n' "https://127.0.0.1:$hub_port$views/api/v1/pods?limit=500&round=[1-100]" |
+    sort -n | awk '{ all[NR] = $1 * 1000 } END { printf "p50 %.3f ms (target 5), p99 %.3f ms", all[int(NR / 2)], all[int(NR * 99 / 100)] }')
+checked "page of 500 Pods of all members, with curl: $page"
+
 # measured NAME FLAG...: the latency of events.
 measured() {
     local name=$1
@@ -73,7 +82,8 @@ reflect() {
     KUBE_FEATURE_WatchListClient=$1 "$peers/fleet-peers" reflect "${@:2}" >"$here/reflect-$1.log" 2>"$here/reflect.err" || fail "reflect: $(cat "$here/reflect.err")"
     seconds "$(field "$(grep SYNCED "$here/reflect-$1.log")" seconds | awk '{ print int($1 * 1000) }')"
 }
-took=$(reflect false --expect $((members * objects / 10))) one=$(reflect true --member ghost-000 --expect $((objects / 10)))
+took=$(reflect false --expect $((members * objects / 10))) || exit 1
+one=$(reflect true --member ghost-000 --expect $((objects / 10))) || exit 1
 checked "client-go's reflector: $((members * objects / 10)) Pods of all members in $took with lists, $((objects / 10)) Pods of one member in $one with WatchList"
 
 # Killed and started again.

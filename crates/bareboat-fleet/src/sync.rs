@@ -153,9 +153,13 @@ pub(crate) struct TypeSync {
 }
 
 impl TypeSync {
-    /// Syncs until the member no longer serves the type. `saved` is the version to resume from.
-    pub(crate) async fn run(self, saved: Option<String>) {
-        let mut saved = saved.filter(|version| !version.is_empty());
+    /// Syncs until the member no longer serves the type. `progress` is how far it is on the shelf.
+    pub(crate) async fn run(self, progress: Option<Progress>) {
+        let progress = progress.filter(|progress| !progress.resource_version.is_empty());
+        let same = progress.as_ref().filter(|it| it.version == self.mark);
+        let mut saved = same.map(|progress| progress.resource_version.clone());
+        // With other options, rows change while everything is listed. Nothing may be resumed from before that.
+        let mut forgets = progress.is_some() && saved.is_none();
         let mut backoff = Backoff::new(self.settings.first_wait, self.settings.longest_wait);
         let mut allowance = Allowance::new(self.settings.refill_interval);
         let mut resumes = saved.is_some();
@@ -169,6 +173,12 @@ impl TypeSync {
                 }
                 resumes = true;
                 allowance.take().await;
+                if forgets && let Err(error) = self.forget().await {
+                    self.failed(error.into());
+                    backoff.wait().await;
+                    continue;
+                }
+                forgets = false;
                 match self.refill().await {
                     Ok(filled) => {
                         backoff.reset();

@@ -28,6 +28,8 @@ pub(super) struct Rig {
     pub(super) settings: FleetSettings,
     pub(super) reports: Arc<Mutex<Vec<Report>>>,
     pub(super) streaming: Arc<Streaming>,
+    /// Marks which parts of objects are synced.
+    pub(super) mark: String,
 }
 
 fn open(dir: &TempDir, settings: &FleetSettings) -> Arc<Shelf> {
@@ -77,6 +79,7 @@ impl Rig {
             settings,
             reports: Arc::default(),
             streaming: Arc::new(Streaming::new(true)),
+            mark: "v1".to_owned(),
         }
     }
 
@@ -112,9 +115,9 @@ impl Rig {
             streaming: self.streaming.clone(),
             settings: Arc::new(self.settings.clone()),
             report: Arc::new(move |report| reports.lock().push(report)),
-            mark: "v1".to_owned(),
+            mark: self.mark.clone(),
         };
-        let saved = saved.map(|(_, progress)| progress.resource_version);
+        let saved = saved.map(|(_, progress)| progress);
         self.task = Some(tokio::spawn(sync.run(saved)));
     }
 

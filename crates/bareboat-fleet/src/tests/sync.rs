@@ -84,6 +84,32 @@ async fn a_compaction_leads_to_one_list_and_only_differences_are_written() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_is_resumed_from_before_other_options() {
+    let model = Model::new();
+    model.put("a", 1);
+    let mut rig = Rig::new();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    rig.stop().await;
+    // With other options a list begins, and does not end.
+    rig.mark = "v1#other".to_owned();
+    model.fail(u32::MAX);
+    rig.follow(&model);
+    while rig.last_failure().is_none() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    rig.stop().await;
+    // With the former options again, rows of that list must not stay.
+    rig.mark = "v1".to_owned();
+    model.fail(0);
+    let (lists, _) = model.counts();
+    rig.follow(&model);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    rig.settled(&model).await;
+    assert_eq!(model.counts().0, lists + 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_member_that_was_restored_is_listed_again() {
     let model = Model::new();
     model.put("a", 1);

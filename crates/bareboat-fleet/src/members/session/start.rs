@@ -66,11 +66,9 @@ impl Session {
             end(running.task).await;
         }
         let kind = self.kind(chosen, &options).await?;
-        let saved = self
-            .saved(&key)
-            .await
-            .filter(|progress| progress.version == mark);
-        self.state.add_type(chosen, saved.is_some());
+        let saved = self.saved(&key).await;
+        let resumes = saved.as_ref().is_some_and(|it| it.version == mark);
+        self.state.add_type(chosen, resumes);
         let sync = TypeSync {
             member: self.member,
             kind,
@@ -97,8 +95,7 @@ impl Session {
             .longest_wait
             .min(Duration::from_secs(5));
         let task = tokio::spawn(async move {
-            sync.run(saved.map(|progress| progress.resource_version))
-                .await;
+            sync.run(saved).await;
             // The member says that it does not serve the type. What that means is decided after a look at what it serves.
             tokio::time::sleep(wait).await;
             ask.notify_one();
