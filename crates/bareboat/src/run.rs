@@ -11,39 +11,73 @@ const START: Duration = Duration::from_secs(1);
 /// Waits for SIGINT or SIGTERM, then shuts the server down. A second after the start it unmaps the code of the program that only
 /// the start needed.
 ///
+/// Signals are caught from the call on, before the future is awaited. A program that tells others that it serves calls this first.
+///
 /// ```no_run
 /// use bareboat::prelude::*;
 ///
 /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = Server::builder().build()?;
-/// server.listen("127.0.0.1:8080".parse()?, None).await?;
-/// bareboat::run_until_signal(&server).await?;
+/// let address = server.listen("127.0.0.1:8080".parse()?, None).await?;
+/// let run = bareboat::run_until_signal(&server);
+/// println!("serving on http://{address}");
+/// run.await?;
 /// # Ok(()) }
 /// ```
-pub async fn run_until_signal(server: &Server) -> io::Result<()> {
-    let mut end = std::pin::pin!(signalled());
-    tokio::select! {
-        ended = &mut end => ended?,
-        () = tokio::time::sleep(START) => {
-            release_code();
-            end.await?;
+pub fn run_until_signal(server: &Server) -> impl Future<Output = io::Result<()>> {
+    let signals = Signals::catch();
+    async move {
+        let mut signals = signals?;
+        let mut end = std::pin::pin!(signals.first());
+        tokio::select! {
+            ended = &mut end => ended?,
+            () = tokio::time::sleep(START) => {
+                release_code();
+                end.await?;
+            }
         }
+        server.shut_down().await;
+        Ok(())
     }
-    server.shut_down().await;
-    Ok(())
+}
+
+/// The signals that end a program.
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
-async fn signalled() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminate.recv() => Ok(()),
+impl Signals {
+    fn catch() -> io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn first(&mut self) -> io::Result<()> {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        Ok(())
     }
 }
 
+/// The signal that ends a program.
 #[cfg(not(unix))]
-async fn signalled() -> io::Result<()> {
-    tokio::signal::ctrl_c().await
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn catch() -> io::Result<Signals> {
+        Ok(Signals)
+    }
+
+    async fn first(&mut self) -> io::Result<()> {
+        tokio::signal::ctrl_c().await
+    }
 }

@@ -152,7 +152,7 @@ async fn what_a_shutdown_would_cut_off_is_refused_before_anything_is_sent() {
     let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     elsewhere.set_nonblocking(true).unwrap();
     let url = format!("http://{}", elsewhere.local_addr().unwrap());
-    let (answers, mut answered) = tokio::sync::mpsc::unbounded_channel();
+    let (answers, mut answered) = tokio::sync::mpsc::channel(8);
     let server = TestServer::builder().with(move |builder| {
         let (trust, patience) = (UpstreamTrust::System, Duration::from_secs(1));
         let to = Upstream::new(&url, &trust, None, patience, &Arc::default());
@@ -176,7 +176,7 @@ async fn what_a_shutdown_would_cut_off_is_refused_before_anything_is_sent() {
                 let request = http::Request::get(path).body(RequestBody::default());
                 let answer = server.call(user, request.unwrap()).await;
                 let again = answer.headers().contains_key("retry-after");
-                let _ = answers.send((path, answer.status().as_u16(), again));
+                let _ = answers.try_send((path, answer.status().as_u16(), again));
             }
         };
         builder.annex(Arc::new(Relays(to))).task(asks)

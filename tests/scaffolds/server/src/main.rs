@@ -49,8 +49,9 @@ async fn main() -> anyhow::Result<()> {
         let access = LocalAccess::new("journal")?;
         let server = access.install(builder).build()?;
         let address = access.listen(&server, args.bind, &args.kubeconfig).await?;
+        let run = run_until_signal(&server);
         println!("serving on https://{address}");
-        return Ok(run_until_signal(&server).await?);
+        return Ok(run.await?);
     };
     let (chain, key) = (read(chain)?, read(key)?);
     // What is read from the other server is kept fresh as long as this is.
@@ -72,8 +73,9 @@ async fn main() -> anyhow::Result<()> {
     };
     let server = builder.build()?;
     let address = server.listen(args.bind, Some(tls)).await?;
+    let run = run_until_signal(&server);
     println!("serving on https://{address}");
-    Ok(run_until_signal(&server).await?)
+    Ok(run.await?)
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
