@@ -74,6 +74,8 @@ apart() {
     export runs at_once logs
     exec unshare --mount --net --pid --fork --mount-proc --kill-child bash -euo pipefail -c "
         ip link set lo up
+        # MariaDB derives its identity from the first address of the network, and tests add and remove devices.
+        ip link add machine0 type veth peer name machine1
         mount --bind '$place/target' target/tmp
         mount --bind '$place/tmp' /tmp
         export CARGO_NET_OFFLINE=true

@@ -17,13 +17,15 @@ use tokio::net::TcpStream;
 
 use crate::address::{Address, Endpoint};
 use crate::error::{CallError, EtcdError};
-use crate::messages::{self, Done, Found, Range, Status, method};
+use crate::messages::{self, Done, Found, Range, Status, compaction, method};
 use crate::tls;
 
 /// The timeout for opening a connection.
 const DIAL: Duration = Duration::from_secs(5);
 /// The timeout for releasing unused space, which takes about a minute for some GiB.
 const DEFRAGMENT: Duration = Duration::from_secs(600);
+/// The maximum duration of a compaction.
+const COMPACT: Duration = Duration::from_secs(600);
 /// The timeout of a call. etcd itself gives up after about 7 s.
 const CALL: Duration = Duration::from_secs(10);
 /// The maximum size of an answer.
@@ -33,6 +35,7 @@ const TEST_EVERY: Duration = Duration::from_secs(10);
 const WINDOW: u32 = 8 << 20;
 
 /// An open connection.
+#[derive(Clone)]
 pub(crate) struct Channel {
     sender: SendRequest<Body>,
     /// The beginning of every URL: `http://host:port`.
@@ -123,6 +126,14 @@ impl Channel {
         let late = || CallError::Lost("no answer within 10 s".into());
         let answer = tokio::time::timeout(CALL, self.exchange(method, message)).await;
         answer.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// Makes the cluster forget what no revision from `upto` on needs. Returns when the member has freed the space.
+    pub(crate) async fn compact(&self, upto: u64) -> Result<(), CallError> {
+        let late = || CallError::Lost("no answer within ten minutes".into());
+        let done = self.exchange(method::COMPACT, compaction(upto));
+        let done = tokio::time::timeout(COMPACT, done).await;
+        done.unwrap_or_else(|_| Err(late())).map(drop)
     }
 
     /// Makes the member release unused space. It does not answer other calls in the meantime.

@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bareboat_storage::{BackendError, Sweep};
+use tokio::sync::oneshot;
 
 use crate::channel::Channel;
 use crate::engine::{Inner, RECORDS, now};
 use crate::error::{CallError, Meaning};
 use crate::fetch::Stored;
 use crate::layout::inner;
-use crate::messages::{Compare, Op, Range, Watched, compaction, method, txn, watch};
+use crate::messages::{Compare, Op, Range, Watched, method, txn, watch};
 use crate::session::{ReadError, damaged};
 
 /// The minimum age in milliseconds of deleted rows, whatever the floor is. A writer that lost its connection looks for
@@ -20,6 +21,49 @@ const KEEP: u64 = 10 * 60 * 1000;
 
 /// How long to wait for the first answer of a watch.
 const LONGEST: Duration = Duration::from_secs(10);
+
+/// How long to wait for the answer to a compaction.
+const SOON: Duration = Duration::from_millis(10);
+
+/// What etcd is asked to compact.
+#[derive(Default)]
+pub(crate) struct Freeing {
+    /// Whether it is at work.
+    busy: bool,
+    /// The revision to compact up to afterwards.
+    next: Option<u64>,
+}
+
+/// Asks etcd for compactions, one after the other, until none is wanted or one fails. Answers with the outcome of the first.
+async fn work_off(
+    inner: Arc<Inner>,
+    channel: Channel,
+    answer: oneshot::Sender<Result<(), CallError>>,
+) {
+    let mut answer = Some(answer);
+    let mut failed = false;
+    loop {
+        let upto = {
+            let mut freeing = inner.freeing.lock();
+            match freeing.next.take().filter(|_| !failed) {
+                Some(upto) => upto,
+                None => {
+                    freeing.busy = false;
+                    return;
+                }
+            }
+        };
+        let done = channel.compact(upto).await;
+        // Another server may have compacted further.
+        failed = matches!(&done, Err(error) if error.meaning() != Meaning::Compacted);
+        match answer.take() {
+            // After a while nobody waits for it.
+            Some(answer) => drop(answer.send(done)),
+            None if failed => tracing::debug!(upto, "etcd does not compact"),
+            None => {}
+        }
+    }
+}
 
 impl Inner {
     pub(crate) fn compact(self: &Arc<Self>, upto: u64, rows: usize) -> Result<Sweep, BackendError> {
@@ -38,7 +82,12 @@ impl Inner {
             })
     }
 
-    async fn sweep(&self, channel: &Channel, upto: u64, rows: usize) -> Result<Sweep, ReadError> {
+    async fn sweep(
+        self: &Arc<Self>,
+        channel: &Channel,
+        upto: u64,
+        rows: usize,
+    ) -> Result<Sweep, ReadError> {
         let (mark, floor, _) = self.end(channel).await?;
         let wanted = upto.min(mark.last);
         let floor = match wanted > floor {
@@ -87,7 +136,7 @@ impl Inner {
     }
 
     /// Compacts the revisions of etcd that neither the state at `floor` nor later changes need.
-    async fn forget(&self, channel: &Channel, floor: u64) -> Result<(), ReadError> {
+    async fn forget(self: &Arc<Self>, channel: &Channel, floor: u64) -> Result<(), ReadError> {
         let range = Range {
             end: self.keys.row(floor + 1),
             ..self.rows_after(floor, 0)
@@ -108,7 +157,7 @@ impl Inner {
             ..Range::one(self.keys.tail())
         };
         let done = match channel.range(&test).await {
-            Ok(_) => channel.call(method::COMPACT, compaction(upto)).await,
+            Ok(_) => self.free(channel, upto).await,
             Err(error) => Err(error),
         };
         match done {
@@ -116,6 +165,25 @@ impl Inner {
             // This server, another server or an administrator has already compacted it.
             Err(error) if error.meaning() == Meaning::Compacted => Ok(()),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Lets etcd free the space of revisions, one compaction at a time: etcd looks at everything it keeps each time, and compactions that
+    /// come more quickly than it works would queue up there. Does not wait for the end.
+    async fn free(self: &Arc<Self>, channel: &Channel, upto: u64) -> Result<(), CallError> {
+        {
+            let mut freeing = self.freeing.lock();
+            freeing.next = Some(upto);
+            if std::mem::replace(&mut freeing.busy, true) {
+                return Ok(());
+            }
+        }
+        let (answer, answered) = oneshot::channel();
+        self.spawn(work_off(self.clone(), channel.clone(), answer));
+        // A refusal comes at once.
+        match tokio::time::timeout(SOON, answered).await {
+            Ok(Ok(first)) => first,
+            _ => Ok(()),
         }
     }
 
@@ -252,7 +320,7 @@ impl Inner {
     }
 
     /// Compacts the older half of the history.
-    pub(crate) async fn halve_history(&self, channel: &Channel) -> Result<(), BackendError> {
+    pub(crate) async fn halve_history(self: &Arc<Self>, channel: &Channel) -> Result<(), BackendError> {
         let halved = async {
             let (mark, floor, _) = self.end(channel).await?;
             let middle = floor + (mark.last - floor) / 2;

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::address::Address;
+use crate::compact::Freeing;
 use crate::error::EtcdError;
 use crate::layout::Keys;
 use crate::listen::{self, Heard};
@@ -82,6 +83,7 @@ pub(crate) struct Inner {
     pub(crate) in_use: AtomicU64,
     /// The maximum size of the cluster's data; 0 if the cluster does not report it.
     pub(crate) quota: AtomicU64,
+    pub(crate) freeing: Mutex<Freeing>,
     pub(crate) connections: ConnectionCounter,
     /// The times of the first commits.
     pub(crate) commits: CommitTimes,
@@ -130,6 +132,7 @@ impl Etcd {
             size: AtomicU64::new(0),
             in_use: AtomicU64::new(0),
             quota: AtomicU64::new(0),
+            freeing: Mutex::default(),
             connections: ConnectionCounter::default(),
             commits: CommitTimes::default(),
             closed: AtomicBool::new(false),
@@ -150,6 +153,11 @@ impl Inner {
         let _inside = self.handle.enter();
         // A runtime's thread has a budget of steps, which is renewed only between its tasks.
         crate::block::on(tokio::task::unconstrained(future))
+    }
+
+    /// Runs a task on the threads of the engine, until the engine is dropped.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.handle.spawn(task);
     }
 
     pub(crate) fn is_closed(&self) -> bool {

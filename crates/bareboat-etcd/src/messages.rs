@@ -399,9 +399,10 @@ pub(crate) fn token(message: &Bytes) -> Option<Bytes> {
     Some(token)
 }
 
-/// Encodes a request to compact up to `revision` of etcd.
+/// Encodes a request to compact up to `revision` of etcd. The answer comes when the space is free.
 pub(crate) fn compaction(revision: u64) -> Vec<u8> {
     let mut out = Vec::new();
     put_number(&mut out, 1, revision);
+    put_number(&mut out, 2, 1);
     out
 }

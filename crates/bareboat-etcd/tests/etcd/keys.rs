@@ -6,10 +6,10 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use bareboat_etcd::{Etcd, EtcdError};
-use bareboat_storage::{Backend as _, CommitError, Store, StoreOptions, Write};
+use bareboat_storage::{Backend as _, CommitError, Expect, Store, StoreOptions, Write};
 
-use super::member::lease;
-use super::{object, open};
+use super::member::{Member, lease};
+use super::{object, open, wait_for};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_and_values_can_be_read_by_people() {
@@ -64,6 +64,33 @@ async fn rows_of_old_batches_are_deleted() {
     store.compact(store.visible()).await.unwrap();
     assert_eq!((count("b/"), count("i/")), (1, 1));
     assert_eq!(pods.len(), 10);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_of_many_compactions_is_done_too() {
+    // A compaction takes longer than a round.
+    let slow = [
+        "--compaction-batch-limit=10",
+        "--compaction-sleep-interval=50ms",
+    ];
+    let member = Member::start(&slow).expect("etcd is built");
+    let store = open(&member.fresh());
+    let maps = store.resource("core/configmaps");
+    let mut last = 0;
+    for n in 0..200 {
+        let write = Write::create(&maps, format!("k{}", n % 10), object(n));
+        store.commit(write.expecting(Expect::Any)).await.unwrap();
+        if n % 10 == 9 {
+            last = member.revision();
+            store.compact(store.visible()).await.unwrap();
+        }
+    }
+    wait_for("etcd has compacted everything", || {
+        member.metric("etcd_debugging_mvcc_compact_revision") >= last as f64
+    })
+    .await;
+    assert_eq!(maps.len(), 10);
     store.close().await;
 }
 
