@@ -320,7 +320,10 @@ impl Inner {
     }
 
     /// Compacts the older half of the history.
-    pub(crate) async fn halve_history(self: &Arc<Self>, channel: &Channel) -> Result<(), BackendError> {
+    pub(crate) async fn halve_history(
+        self: &Arc<Self>,
+        channel: &Channel,
+    ) -> Result<(), BackendError> {
         let halved = async {
             let (mark, floor, _) = self.end(channel).await?;
             let middle = floor + (mark.last - floor) / 2;
