@@ -57,7 +57,7 @@ async fn work_off(
         // Another server may have compacted further.
         failed = matches!(&done, Err(error) if error.meaning() != Meaning::Compacted);
         match answer.take() {
-            // After a while nobody waits for it.
+            // The caller waits for `SOON` at most, so the receiver may be gone.
             Some(answer) => drop(answer.send(done)),
             None if failed => tracing::debug!(upto, "etcd does not compact"),
             None => {}
