@@ -18,7 +18,7 @@ dist: ## Build the optimized binary target/dist/bareboat (slow)
 test: ## Run all tests as CI does: unit, integration and end-to-end tests with real clients
 	@scripts/test.sh
 
-repeat: ## Run all tests twenty times, also pinned to one core and beside a busy loop (ARGS="20 3": three at once)
+repeat: ## Run all tests twenty times, also pinned to one core and beside a busy loop (ARGS="20 3": 20 runs, three at once)
 	@scripts/repeat.sh $(ARGS)
 
 clients: ## Run the end-to-end tests with real clients only (ARGS=kubectl for one of them)

@@ -15,8 +15,8 @@ trap 'kill -KILL $(jobs -p) 2>/dev/null || true' EXIT
 cd "$(dirname "$0")/.."
 runs=${1:-20}
 at_once=${2:-1}
-case $runs$at_once in
-*[!0-9]*)
+case $runs:$at_once in
+*[!0-9:]* | *:0)
     sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;

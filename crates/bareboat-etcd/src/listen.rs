@@ -39,20 +39,25 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(300);
 /// The interval between checks of the cluster's size and alarms.
 const INSPECT: Duration = Duration::from_secs(30);
 
+impl State {
+    fn has_news(&self, after: u64) -> bool {
+        self.last > after && self.last != self.told || self.missed || self.closed
+    }
+}
+
 impl Heard {
-    pub(crate) fn wait(&self, after: u64, until: Instant) {
+    /// Returns whether there may be news, which are told once.
+    pub(crate) fn wait(&self, after: u64, until: Instant) -> bool {
         let mut state = self.state.lock();
         let until = match state.listening {
             true => until,
             false => until.min(Instant::now() + DEAF),
         };
-        while (state.last <= after || state.last == state.told)
-            && !state.missed
-            && !state.closed
-            && !self.changed.wait_until(&mut state, until).timed_out()
-        {}
+        while !state.has_news(after) && !self.changed.wait_until(&mut state, until).timed_out() {}
+        let news = state.has_news(after) || !state.listening;
         state.missed = false;
         state.told = state.last;
+        news
     }
 
     pub(crate) fn last(&self) -> u64 {

@@ -61,8 +61,8 @@ impl Backend for Alternating {
         self.next().tail(after)
     }
 
-    fn wait(&self, after: u64, until: Instant) {
-        self.engines[0].wait(after, until);
+    fn wait(&self, after: u64, until: Instant) -> bool {
+        self.engines[0].wait(after, until)
     }
 
     fn attend(&self, attention: Attention) {

@@ -27,6 +27,8 @@ const RESERVED_FILES: usize = 128;
 const SILENCE: Duration = Duration::from_millis(100);
 /// A connection that has sent data, but no credentials for this long, may be closed for a new one.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// A client reads its answer if it has taken bytes within this time.
+const READING: Duration = Duration::from_secs(1);
 /// How often to check again whether one of them may be closed.
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -200,6 +202,13 @@ impl Connections {
     /// Returns milliseconds since the start, never 0.
     fn now(&self) -> u64 {
         milliseconds().saturating_sub(self.begun) + 1
+    }
+
+    /// Returns whether a client still reads its answer.
+    pub(crate) fn are_read(&self) -> bool {
+        let (now, table) = (self.now(), self.table.lock());
+        let mut lines = table.known.values().chain(table.unknown.values());
+        lines.any(|line| line.is_read(now))
     }
 
     /// Returns how many connections are open, how many of them are unauthenticated, and how many bytes are unread

@@ -143,8 +143,8 @@ impl Backend for Mysql {
         crate::append::tail(&*self.inner, after)
     }
 
-    fn wait(&self, _after: u64, until: Instant) {
-        self.inner.wait(until);
+    fn wait(&self, _after: u64, until: Instant) -> bool {
+        self.inner.wait(until)
     }
 
     fn attend(&self, attention: Attention) {

@@ -166,8 +166,8 @@ impl Backend for Postgres {
         crate::append::tail(inner, after)
     }
 
-    fn wait(&self, after: u64, until: Instant) {
-        self.inner.heard.wait(after, until);
+    fn wait(&self, after: u64, until: Instant) -> bool {
+        self.inner.heard.wait(after, until)
     }
 
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {

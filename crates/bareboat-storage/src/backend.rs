@@ -329,11 +329,12 @@ pub trait Backend: Send + Sync + 'static {
         Ok(Tail::empty(*after))
     }
 
-    /// Waits until other stores may have written revisions above `after`, or until `until`. This is only a hint: it may
-    /// return too early or too late.
-    fn wait(&self, after: u64, until: Instant) {
+    /// Waits until other stores may have written revisions above `after`, or until `until`. Returns whether they may have. This is
+    /// only a hint: it may return too early or too late.
+    fn wait(&self, after: u64, until: Instant) -> bool {
         let _ = after;
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
+        false
     }
 
     /// Receives what waits for the writes of other stores. This is only a hint for an engine that polls: it may poll

@@ -41,8 +41,8 @@ macro_rules! delegate_backend {
         }
     };
     (@wait $field:ident) => {
-        fn wait(&self, after: u64, until: ::std::time::Instant) {
-            self.$field.wait(after, until);
+        fn wait(&self, after: u64, until: ::std::time::Instant) -> bool {
+            self.$field.wait(after, until)
         }
     };
     (@attend $field:ident) => {

@@ -220,9 +220,10 @@ impl Backend for MemoryBackend {
         Ok(self.log.state.lock().tail(after))
     }
 
-    fn wait(&self, after: u64, until: Instant) {
+    fn wait(&self, after: u64, until: Instant) -> bool {
         let mut state = self.log.state.lock();
         while state.last <= after && !self.log.grown.wait_until(&mut state, until).timed_out() {}
+        state.last > after
     }
 
     fn load(&self, after: u64, visit: &mut dyn FnMut(Record)) -> Result<Mark, BackendError> {

@@ -4,6 +4,7 @@ use bareboat_process::release_code;
 use bareboat_server::Server;
 use std::io;
 use std::time::Duration;
+use tokio::runtime::Handle;
 
 /// When the start of a program is over, including what it does in the background.
 const START: Duration = Duration::from_secs(1);
@@ -11,7 +12,8 @@ const START: Duration = Duration::from_secs(1);
 /// Waits for SIGINT or SIGTERM, then shuts the server down. A second after the start it unmaps the code of the program that only
 /// the start needed.
 ///
-/// Signals are caught from the call on, before the future is awaited. A program that tells others that it serves calls this first.
+/// Within a runtime of tokio, signals are caught from the call on, before the future is awaited. A program that prints that it serves
+/// calls this first. Outside of a runtime, and on systems other than Unix, signals are caught when the future is first polled.
 ///
 /// ```no_run
 /// use bareboat::prelude::*;
@@ -25,9 +27,12 @@ const START: Duration = Duration::from_secs(1);
 /// # Ok(()) }
 /// ```
 pub fn run_until_signal(server: &Server) -> impl Future<Output = io::Result<()>> {
-    let signals = Signals::catch();
+    let caught = Handle::try_current().map(|_| Signals::catch());
     async move {
-        let mut signals = signals?;
+        let mut signals = match caught {
+            Ok(signals) => signals?,
+            Err(_) => Signals::catch()?,
+        };
         let mut end = std::pin::pin!(signals.first());
         tokio::select! {
             ended = &mut end => ended?,

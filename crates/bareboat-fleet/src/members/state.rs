@@ -225,8 +225,7 @@ impl MemberState {
         self.publish();
     }
 
-    /// Renews when views see that the member was last heard. They ask for that only if it is not in sync, so for an idle fleet there is
-    /// nothing to do.
+    /// Publishes when the member was last heard. Views read this only for members that are not in sync, so nothing is done for others.
     pub(crate) fn publish(&self) {
         let fleet = self.table.fleet();
         let shown = fleet.members.get(&*self.name);

@@ -6,7 +6,7 @@
 
 mod turns;
 
-use super::Connections;
+use super::{Connections, READING};
 use futures_util::task::AtomicWaker;
 use parking_lot::Mutex;
 use std::net::IpAddr;
@@ -337,7 +337,7 @@ impl Line {
             self.all.unread.fetch_add(more, Ordering::Relaxed);
         }
         let counts = self.counts_from();
-        if before < counts && after >= counts {
+        if before == 0 || (before < counts && after >= counts) {
             self.progress.store(self.all.now(), Ordering::Relaxed);
         }
     }
@@ -349,14 +349,18 @@ impl Line {
         if less > 0 {
             self.all.unread.fetch_sub(less, Ordering::Relaxed);
         }
-        if before >= self.counts_from() {
-            self.progress.store(self.all.now(), Ordering::Relaxed);
-        }
+        self.progress.store(self.all.now(), Ordering::Relaxed);
         if self.waiting.load(Ordering::SeqCst) && self.may_make() {
             self.waiting.store(false, Ordering::SeqCst);
             let waiters = std::mem::take(&mut *self.waiters.lock());
             waiters.into_iter().for_each(Waker::wake);
         }
+    }
+
+    /// Returns whether the client takes the bytes of an answer. A tunnel has none.
+    pub(super) fn is_read(&self, now: u64) -> bool {
+        let since = now.saturating_sub(self.progress.load(Ordering::Relaxed));
+        self.unread.load(Ordering::Relaxed) > 0 && Duration::from_millis(since) < READING
     }
 
     /// Returns from how many unread bytes on the client must read some from time to time. Authenticated clients may

@@ -108,8 +108,8 @@ impl<'a> Outside<'a> {
         Outside(seat)
     }
 
-    /// Waits until the request has its seat, or needs none because other parts are outside. No part depends on another, which its
-    /// caller may no longer poll.
+    /// Waits until the request has its seat, or needs none because other parts are outside. A part never waits for another
+    /// part: nobody may poll that one any more.
     async fn back(self) {
         let seat = self.0;
         drop(self);

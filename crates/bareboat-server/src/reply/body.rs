@@ -3,6 +3,7 @@
 use crate::audit::Audited;
 use crate::metrics::{Histogram, Running};
 use crate::request::body::BodyError;
+use crate::server::state::Counted;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use std::pin::Pin;
@@ -18,6 +19,8 @@ pub struct Body {
     meter: Option<Box<Meter>>,
     /// The request is over when the body is.
     audited: Option<Arc<Audited>>,
+    /// A shutdown waits for the body.
+    running: Option<Counted>,
 }
 
 bareboat_api::opaque_debug!(Body);
@@ -70,6 +73,7 @@ impl Body {
             inner,
             meter: None,
             audited: None,
+            running: None,
         }
     }
 
@@ -83,6 +87,13 @@ impl Body {
     /// Keeps the record of a request open for as long as the body lives.
     pub(crate) fn record(&mut self, audited: Arc<Audited>) {
         self.audited = Some(audited);
+    }
+
+    /// Counts the request as running until the body ends or is dropped, if the body is a stream.
+    pub(crate) fn keep_running(&mut self, running: Counted) {
+        if matches!(self.inner, Inner::Stream { .. }) {
+            self.running = Some(running);
+        }
     }
 
     /// Returns an empty body.

@@ -83,11 +83,12 @@ pub(crate) async fn serve(
     door: &Door,
     request: http::Request<RequestBody>,
 ) -> Response {
-    let _under_way = state.under_way.enter();
+    let under_way = state.under_way.enter();
     // The count comes first: the shutdown closes the server, and then looks at the count again.
     if matches!(door, Door::Socket(_)) && state.is_closed() {
         return stopping::closed();
     }
+    let late = state.is_ending();
     let (mut head, body) = request.into_parts();
     let headers = Arc::new(std::mem::take(&mut head.headers));
     let recorder = state.spans.as_ref();
@@ -107,6 +108,7 @@ pub(crate) async fn serve(
         headers,
         trace: trace.clone(),
         body,
+        late,
     };
     // Pinned where it is made: it is large, and every adapter would move it.
     let mut walk = pin!(walk(&state, door, arrived, query));
@@ -197,6 +199,10 @@ pub(crate) async fn serve(
     if let Some(recorder) = trace.recorder() {
         recorder.finish(&trace, response.status());
     }
+    // The shutdown waits until a long answer was sent. Streams end by themselves, and programs may keep an answer for any time.
+    if matches!(door, Door::Socket(_)) && !is_patient() {
+        response.body_mut().keep_running(under_way);
+    }
     response
 }
 
@@ -206,6 +212,8 @@ struct Arrived {
     headers: Arc<HeaderMap>,
     trace: Arc<Trace>,
     body: RequestBody,
+    /// Whether the shutdown had begun.
+    late: bool,
 }
 
 async fn walk(
@@ -252,6 +260,7 @@ async fn rooms(
         headers,
         trace,
         body,
+        late,
     } = arrived;
     if fresh::is_needed(state, &query, &info) {
         Box::pin(fresh::barrier(state)).await?;
@@ -293,7 +302,7 @@ async fn rooms(
         (Some(_), _) => may_stream(&info, &headers),
         (None, None) => is_patient(state, &info),
     };
-    let parting = Parting::new(state.is_ending());
+    let parting = Parting::new(late, head.method.is_safe());
     // An annex ends its streams itself.
     let is_cut_off = streams && claimed.is_none() && info.verb != "watch";
     if parting.is_late() && (remote.is_some() || is_cut_off) {

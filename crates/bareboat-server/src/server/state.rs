@@ -200,12 +200,15 @@ impl State {
     /// Waits for running requests, and then a moment for open connections: a client may have sent a request before it learns that its
     /// connection ends, and may still be reading an answer.
     async fn drain(&self, begun: Instant) {
-        let mut last_busy = begun;
+        // Looks are counted instead of time: while the process stands still, nothing that clients have sent arrives.
+        let goodbye = self.limits.goodbye.as_millis() / LOOK_AGAIN.as_millis();
+        let mut quiet = 0;
         while begun.elapsed() < self.limits.drain {
             let (open, ..) = self.connections.counts();
-            if self.under_way.count() > 0 {
-                last_busy = Instant::now();
-            } else if open == 0 || last_busy.elapsed() >= self.limits.goodbye {
+            let busy = self.under_way.count() > 0 || self.connections.are_read();
+            quiet = if busy { 0 } else { quiet + 1 };
+            // A connection may have been accepted and not been counted at the first look.
+            if quiet > goodbye || (quiet > 1 && open == 0) {
                 return;
             }
             tokio::time::sleep(LOOK_AGAIN).await;

@@ -16,14 +16,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Parting {
     /// Whether the request arrived after the shutdown had begun.
     late: bool,
+    /// Whether the request changes nothing.
+    reads: bool,
     /// Whether the shutdown kept the request from calling another server.
     refused: AtomicBool,
 }
 
 impl Parting {
-    pub(crate) fn new(late: bool) -> Parting {
+    pub(crate) fn new(late: bool, reads: bool) -> Parting {
         Parting {
             late,
+            reads,
             refused: AtomicBool::new(false),
         }
     }
@@ -33,11 +36,11 @@ impl Parting {
     }
 
     /// Returns the answer that a function of the program made, or 503 if the shutdown refused one of its calls. Without that call the
-    /// answer may be incomplete.
+    /// answer to a read may be incomplete. A write that succeeds has happened, so its client must not repeat it.
     pub(crate) fn complete<T>(&self, answer: Result<T, Status>) -> Result<T, Status> {
         match self.refused.load(Ordering::Relaxed) {
-            true => Err(stopping()),
-            false => answer,
+            true if self.reads || answer.is_err() => Err(stopping()),
+            _ => answer,
         }
     }
 }

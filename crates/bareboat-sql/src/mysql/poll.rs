@@ -77,18 +77,19 @@ impl Poll {
 }
 
 impl Inner {
-    /// Returns when the log ends at another mark than the known one, or at `until`.
-    pub(super) fn wait(&self, until: Instant) {
+    /// Returns true when the log ends at another mark than the known one, or false at `until`.
+    pub(super) fn wait(&self, until: Instant) -> bool {
         while self.poll.pause(until) {
             let Ok(found) = self.mark(&self.look) else {
                 // The tail reports the same error, and pauses.
-                return;
+                return true;
             };
             let known = *self.known.lock();
             if (found.last, found.epoch) != (known.last, known.epoch) {
-                return;
+                return true;
             }
         }
+        self.poll.state.lock().closed
     }
 }
 

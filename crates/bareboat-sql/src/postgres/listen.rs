@@ -42,18 +42,24 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 /// The timeout for the first notification, which this server sends to itself.
 const PROOF: Duration = Duration::from_secs(2);
 
+impl State {
+    fn has_news(&self, after: u64) -> bool {
+        self.last > after && self.last != self.told || self.closed
+    }
+}
+
 impl Heard {
-    pub(super) fn wait(&self, after: u64, until: Instant) {
+    /// Returns whether there may be news, which are told once.
+    pub(super) fn wait(&self, after: u64, until: Instant) -> bool {
         let mut state = self.state.lock();
         let until = match state.listening {
             true => until,
             false => until.min(Instant::now() + DEAF),
         };
-        while (state.last <= after || state.last == state.told)
-            && !state.closed
-            && !self.changed.wait_until(&mut state, until).timed_out()
-        {}
+        while !state.has_news(after) && !self.changed.wait_until(&mut state, until).timed_out() {}
+        let news = state.has_news(after) || !state.listening;
         state.told = state.last;
+        news
     }
 
     /// Returns whether the log is known to have more than the revisions up to `after`.
@@ -181,16 +187,15 @@ mod tests {
         heard.listening(true);
         heard.hear(5);
         let long = Instant::now() + Duration::from_secs(60);
-        heard.wait(1, long);
+        assert!(heard.wait(1, long));
         assert!(Instant::now() < long);
         // The log does not have it.
         let until = Instant::now() + Duration::from_millis(100);
-        heard.wait(1, until);
+        assert!(!heard.wait(1, until));
         assert!(Instant::now() >= until);
         assert!(heard.is_beyond(1));
+        // News are told however late the wait ends.
         heard.hear(6);
-        let long = Instant::now() + Duration::from_secs(60);
-        heard.wait(1, long);
-        assert!(Instant::now() < long);
+        assert!(heard.wait(1, Instant::now()));
     }
 }

@@ -72,10 +72,9 @@ pub(super) fn follow(shared: Arc<Shared>) {
         if !failed {
             let left = POLL.saturating_sub(core.unproven_for());
             let pause = if left.is_zero() { POLL } else { left };
-            let until = Instant::now() + pause;
-            core.backend.wait(core.visible(), until);
+            let news = core.backend.wait(core.visible(), Instant::now() + pause);
             // An append or a read of the end may have shown in the meantime that nothing is missing.
-            if Instant::now() >= until && core.unproven_for() < POLL {
+            if !news && core.unproven_for() < POLL {
                 continue;
             }
         }

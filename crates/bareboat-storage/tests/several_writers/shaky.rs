@@ -151,9 +151,10 @@ impl Backend for Shaky {
         self.log.tail(after)
     }
 
-    fn wait(&self, after: u64, until: Instant) {
+    fn wait(&self, after: u64, until: Instant) -> bool {
         let soon = Instant::now() + Duration::from_millis(20);
         self.log.wait(after, until.min(soon));
+        true
     }
 
     fn attend(&self, attention: Attention) {

@@ -33,14 +33,17 @@ impl Backend for Told {
         }
     }
 
-    fn wait(&self, after: u64, _: Instant) {
+    fn wait(&self, after: u64, until: Instant) -> bool {
         while !self.released.load(Ordering::SeqCst) {
             let last = self.log.mark().map_or(0, |mark| mark.last);
             if last > after && self.told.swap(last, Ordering::SeqCst) != last {
-                return;
+                // A busy machine may take that long.
+                std::thread::sleep(until.saturating_duration_since(Instant::now()));
+                return true;
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+        true
     }
 
     fn attend(&self, _: Attention) {}

@@ -1,6 +1,7 @@
 //! A dropped server releases its file; one that shuts down answers the requests that clients have sent.
 
-use crate::socket::{As, tls};
+use crate::socket::{As, Connection, narrow, tls};
+use crate::support::{MAPS, config_map, read};
 use bareboat::api::kind::{BoxFuture, User};
 use bareboat::api::{Status, Value, value};
 use bareboat::controllers::{Client, Controllers};
@@ -160,21 +161,24 @@ async fn what_a_shutdown_would_cut_off_is_refused_before_anything_is_sent() {
         let asks = move |server: Server, stopping: Stopping| async move {
             stopping.begun().await;
             let watch = "/api/v1/pods?watch=true";
-            let paths = [
-                "/version",
-                watch,
-                POD_LOG,
-                "/relays/send",
-                "/relays/forward",
+            let requests = [
+                ("GET", "/version"),
+                ("GET", watch),
+                ("GET", POD_LOG),
+                ("GET", "/relays/send"),
+                ("GET", "/relays/forward"),
+                // The program says that the write has happened.
+                ("POST", "/relays/send"),
             ];
-            for path in paths {
+            for (method, path) in requests {
                 let user = User {
                     name: "admin".into(),
                     groups: vec!["system:masters".into()],
                     ..User::default()
                 };
-                let request = http::Request::get(path).body(RequestBody::default());
-                let answer = server.call(user, request.unwrap()).await;
+                let request = http::Request::builder().method(method).uri(path);
+                let request = request.body(RequestBody::default()).unwrap();
+                let answer = server.call(user, request).await;
                 let again = answer.headers().contains_key("retry-after");
                 let _ = answers.try_send((path, answer.status().as_u16(), again));
             }
@@ -192,6 +196,7 @@ async fn what_a_shutdown_would_cut_off_is_refused_before_anything_is_sent() {
         (POD_LOG, 503, true),
         ("/relays/send", 503, true),
         ("/relays/forward", 503, true),
+        ("/relays/send", 200, false),
     ];
     assert_eq!(found, expected);
     let called = elsewhere.accept().err().map(|error| error.kind());
@@ -224,5 +229,28 @@ async fn a_request_that_was_sent_while_its_connection_ends_is_answered() {
     assert_eq!(refused[..5], [0x48, 0x83, 0x6c, 0x0c, 0xff]);
     frames.write(PING, ACK, 0, &ping).await;
     assert_eq!(frames.next(HEADERS).await, None);
+    stopping.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_stops_after_a_long_list_was_read() {
+    let server = TestServer::builder()
+        .with(|builder| builder.goodbye(Duration::ZERO))
+        .listening();
+    let server = server.start().await;
+    // More than fits into the buffers between server and client.
+    let (count, text) = (24, "x".repeat(600 << 10));
+    for number in 0..count {
+        let mut map = config_map(&format!("large-{number:03}"));
+        map["data"] = serde_json::json!({"text": text});
+        server.post(MAPS, &map).await.expect(201);
+    }
+    let mut connection = Connection::over_http1(narrow(&server, As::Admin, "http/1.1").await).await;
+    let answer = connection.start("GET", MAPS, &[], "").await;
+    let stopping = tokio::spawn(server.stop());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!stopping.is_finished(), "nobody has read the list");
+    let list = read(answer).await.expect(200).json();
+    assert_eq!(list["items"].as_array().unwrap().len(), count);
     stopping.await.unwrap();
 }
