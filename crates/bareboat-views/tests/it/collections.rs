@@ -1,6 +1,7 @@
 //! Collection resources: fixed ones and stored ones.
 
-use crate::rig::{Rig, TABLE, deployment, pod};
+use crate::rig::{Answer, Rig, TABLE, deployment, pod};
+use crate::rights::{self, grant, members, read};
 use bareboat::api::value;
 use std::collections::HashSet;
 
@@ -152,4 +153,143 @@ async fn collections_can_be_stored() {
         .await
         .expect(200);
     rig.get(&format!("{C}/mine")).await.expect(404);
+}
+
+fn rules(group: &str, resources: &[&str]) -> serde_json::Value {
+    serde_json::json!([{"apiGroups": [group], "resources": resources, "verbs": ["get", "list"]}])
+}
+
+/// Lets users read all members and collections.
+async fn let_in(rig: &Rig, who: &str) {
+    grant(rig, who, "", members(&[])).await;
+    grant(
+        rig,
+        who,
+        "",
+        rules("clusterpedia.io", &["collectionresources"]),
+    )
+    .await;
+}
+
+/// Returns `apiVersion cluster/namespace/name` of the items, sorted.
+fn shown(answer: &Answer) -> Vec<String> {
+    let body = answer.json();
+    let items = body["items"].as_array().expect("items").iter();
+    let mut shown: Vec<String> = items
+        .map(|item| {
+            let version = item["apiVersion"].as_str().unwrap_or("");
+            format!("{version} {}", crate::rig::name(item))
+        })
+        .collect();
+    shown.sort();
+    shown
+}
+
+#[tokio::test]
+async fn a_visible_collection_has_what_the_user_may_list_in_each_namespace() {
+    let rig = rights::filled().await;
+    rig.put("c1", deployment("b", "web", 1));
+    rig.put(
+        "c1",
+        value!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
+    );
+    for namespace in ["a", "b"] {
+        for kind in ["Secret", "Event"] {
+            let name = kind.to_lowercase();
+            rig.put("c1", value!({"apiVersion": "v1", "kind": kind, "metadata": {"namespace": namespace, "name": (name.as_str())}}));
+        }
+    }
+    let_in(&rig, "ann").await;
+    grant(&rig, "ann", "a", read(&["pods", "events", "namespaces"])).await;
+    grant(&rig, "ann", "b", rules("apps", &["deployments"])).await;
+    grant(&rig, "ann", "b", rules("events.k8s.io", &["events"])).await;
+    let any = format!("{C}/any?groups=*");
+    rig.get_as("ann", &any).await.expect(403);
+    let visible = format!("{any}&visible=true");
+    let found = rig.get_as("ann", &visible).await.expect(200);
+    let all = [
+        "apps/v1 c1/b/web",
+        "events.k8s.io/v1 c1/b/event",
+        "v1 c1/a/event",
+        "v1 c1/a/x",
+        "v1 c2/a/x",
+    ];
+    assert_eq!(shown(&found), all);
+    assert_eq!(found.warnings(), Vec::<String>::new());
+    let body = found.json();
+    let types = body["resourceTypes"].as_array().expect("types").iter();
+    let types: Vec<String> = types
+        .map(|one| {
+            format!(
+                "{}/{}",
+                one["group"].as_str().unwrap_or("?"),
+                one["resource"].as_str().unwrap_or("?")
+            )
+        })
+        .collect();
+    assert_eq!(
+        types,
+        [
+            "/events",
+            "/pods",
+            "apps/deployments",
+            "events.k8s.io/events"
+        ]
+    );
+    let counted = format!("{visible}&limit=2&withRemainingCount=true");
+    let counted = rig.get_as("ann", &counted).await.expect(200).json();
+    assert_eq!(counted["remainingItemCount"], 3);
+    let token = counted["continue"].as_str().expect("a token");
+    let rest = format!("{visible}&continue={token}");
+    let rest = rig.get_as("ann", &rest).await.expect(200);
+    assert_eq!(shown(&rest).len(), 3);
+    let named = format!("{visible}&namespaces=b");
+    assert_eq!(
+        shown(&rig.get_as("ann", &named).await.expect(200)),
+        [all[0], all[1]]
+    );
+    let table = rig.send_as(
+        crate::rig::user("ann"),
+        "GET",
+        &visible,
+        "",
+        &[("accept", TABLE)],
+    );
+    let table = table.await.expect(200).json();
+    assert_eq!(table["rows"].as_array().map(Vec::len), Some(5));
+    // Nobody's answer is empty, not everything.
+    let_in(&rig, "bob").await;
+    let nothing = rig.get_as("bob", &visible).await.expect(200);
+    assert!(shown(&nothing).is_empty());
+}
+
+#[tokio::test]
+async fn types_that_are_visible_everywhere_stay_beside_others() {
+    let rig = rights::filled().await;
+    for namespace in ["a", "b"] {
+        rig.put("c2", value!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": namespace, "name": "s"}}));
+        rig.put("c2", value!({"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": namespace, "name": "e"}}));
+    }
+    let_in(&rig, "ann").await;
+    grant(&rig, "ann", "", read(&["pods"])).await;
+    grant(&rig, "ann", "", rules("events.k8s.io", &["events"])).await;
+    grant(&rig, "ann", "a", read(&["secrets", "events"])).await;
+    let visible = format!("{C}/kuberesources?visible=true");
+    let found = rig.get_as("ann", &visible).await.expect(200);
+    assert_eq!(
+        shown(&found),
+        [
+            "events.k8s.io/v1 c2/b/e",
+            "v1 c1/a/x",
+            "v1 c1/b/y",
+            "v1 c2/a/e",
+            "v1 c2/a/s",
+            "v1 c2/a/x",
+            "v1 c2/b/y"
+        ]
+    );
+    // Who sees everything sees each event once.
+    let all = shown(&rig.get(&visible).await.expect(200));
+    assert_eq!(all.len(), 8);
+    assert!(all.contains(&"v1 c2/b/e".to_owned()), "{all:?}");
 }
