@@ -6,6 +6,7 @@ mod sets;
 
 pub(crate) use sets::{TypeName, definition};
 
+use crate::events::Injected;
 use crate::items::Items;
 use crate::list::{Rendered, json, next, paged};
 use crate::members::{Fleet, Member};
@@ -95,8 +96,16 @@ impl Call {
         if search.visible {
             parts = self.only_visible(parts, &mut query).await?;
         }
+        let events = match agreed.transform {
+            // Tables show no events.
+            Transform::Table { .. } => Injected::None,
+            _ => {
+                let namespaced = parts.iter().any(|part| part.asked.namespaced);
+                self.injected(namespaced, &search, &query, &members).await?
+            }
+        };
         let page = self
-            .collected(&parts, &query, &search, agreed.transform)
+            .collected(&parts, &query, &search, events, agreed.transform)
             .await?;
         let continues = page.next.is_some().then(|| next(&search, &page));
         let remaining = match search.counts {
@@ -161,6 +170,7 @@ impl Call {
         parts: &[Part],
         query: &Query,
         search: &Search,
+        events: Injected,
         transform: Transform,
     ) -> Result<Rendered, Status> {
         let directory = self.views.shelf.directory();
@@ -208,7 +218,10 @@ impl Call {
                         let row = rows.row(renderer, item, &directory).to_json();
                         items.add().extend_from_slice(&row);
                     }
-                    None => renderer.write(item, &directory, None, items.add()),
+                    None => {
+                        let events = events.of(&shelf, &item.narrow)?;
+                        renderer.write(item, &directory, events, items.add());
+                    }
                 }
             }
             Ok(Rendered {

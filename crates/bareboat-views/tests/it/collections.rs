@@ -1,7 +1,7 @@
 //! Collection resources: fixed ones and stored ones.
 
 use crate::rig::{Answer, Rig, TABLE, deployment, pod};
-use crate::rights::{self, grant, members, read};
+use crate::rights::{self, grant, members, read, with_events};
 use bareboat::api::value;
 use std::collections::HashSet;
 
@@ -292,4 +292,44 @@ async fn types_that_are_visible_everywhere_stay_beside_others() {
     let all = shown(&rig.get(&visible).await.expect(200));
     assert_eq!(all.len(), 8);
     assert!(all.contains(&"v1 c2/b/e".to_owned()), "{all:?}");
+}
+
+#[tokio::test]
+async fn collections_show_events_of_objects() {
+    let rig = rights::filled().await;
+    rig.put(
+        "c1",
+        value!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
+    );
+    for (namespace, name) in [("a", "x"), ("b", "y")] {
+        let event = value!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"namespace": namespace, "name": "e"},
+            "involvedObject": {"kind": "Pod", "uid": (format!("c1-Pod-{namespace}-{name}"))},
+            "message": "the image is missing",
+        });
+        rig.put("c1", event);
+    }
+    let some = format!("{C}/any?resources=/pods,/namespaces&injectEvents=true");
+    let all = rig.get(&some).await.expect(200);
+    assert_eq!(with_events(&all), [true; 5]);
+    assert_eq!(all.warnings(), Vec::<String>::new());
+    let text = String::from_utf8_lossy(&all.bytes).into_owned();
+    assert_eq!(text.matches("the image is missing").count(), 2);
+    for who in ["eve", "fay"] {
+        let_in(&rig, who).await;
+        grant(&rig, who, "", read(&["pods", "namespaces"])).await;
+    }
+    grant(&rig, "fay", "a", read(&["events"])).await;
+    let none = rig.get_as("eve", &some).await.expect(200);
+    assert_eq!(with_events(&none), [false; 5]);
+    assert!(none.warnings()[0].contains("you may not list events"));
+    let own = rig.get_as("fay", &some).await.expect(200);
+    // Pods come first; the events of a namespace may be in any.
+    assert_eq!(with_events(&own), [true, true, false, false, false]);
+    assert!(own.warnings()[0].contains("in namespaces where you may not"));
+    let table = format!("{some}&includeObject=Object");
+    let table = rig.send("GET", &table, "", &[("accept", TABLE)]).await;
+    let table = table.expect(200);
+    assert!(!String::from_utf8_lossy(&table.bytes).contains("the image is missing"));
 }
