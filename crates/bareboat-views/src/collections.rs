@@ -107,6 +107,12 @@ impl Call {
         let page = self
             .collected(&parts, &query, &search, events, agreed.transform)
             .await?;
+        if page.next.is_some() && !(1..=LARGEST).contains(&search.limit) {
+            self.warn(format!(
+                "only {} objects are shown, and there are more: set limit to at most {LARGEST} (in label selectors search.clusterpedia.io/limit), or go on with continue",
+                page.items.len()
+            ));
+        }
         let continues = page.next.is_some().then(|| next(&search, &page));
         let remaining = match search.counts {
             true => self.uncounted(&query, &search, page.items.len()).await?,

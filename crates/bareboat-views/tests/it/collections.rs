@@ -155,6 +155,42 @@ async fn collections_can_be_stored() {
     rig.get(&format!("{C}/mine")).await.expect(404);
 }
 
+#[tokio::test]
+async fn a_collection_that_is_cut_says_so() {
+    let rig = Rig::start().await;
+    for number in 0..501 {
+        rig.put("c1", pod("a", &format!("p{number:03}"), "Running"));
+    }
+    let any = format!("{C}/any?resources=/pods");
+    let count = |answer: &Answer| answer.json()["items"].as_array().map(Vec::len);
+    let cut = rig.get(&any).await.expect(200);
+    assert_eq!(count(&cut), Some(500));
+    let warnings = cut.warnings();
+    assert!(
+        warnings[0].contains("only 500 objects are shown") && warnings[0].contains("limit"),
+        "{warnings:?}"
+    );
+    let headers = [("accept", TABLE)];
+    let table = rig.send("GET", &any, "", &headers).await.expect(200);
+    assert_eq!(table.warnings(), warnings);
+    let token = cut.json()["continue"].as_str().expect("a token").to_owned();
+    for (more, found) in [
+        (format!("continue={token}"), 1),
+        ("limit=501".to_owned(), 501),
+        ("size=501".to_owned(), 501),
+        (
+            "labelSelector=search.clusterpedia.io/limit=501".to_owned(),
+            501,
+        ),
+        // Who asks for pages goes on by himself.
+        ("limit=500".to_owned(), 500),
+    ] {
+        let answer = rig.get(&format!("{any}&{more}")).await.expect(200);
+        assert_eq!(count(&answer), Some(found), "{more}");
+        assert_eq!(answer.warnings(), Vec::<String>::new(), "{more}");
+    }
+}
+
 fn rules(group: &str, resources: &[&str]) -> serde_json::Value {
     serde_json::json!([{"apiGroups": [group], "resources": resources, "verbs": ["get", "list"]}])
 }
