@@ -14,7 +14,8 @@ all_watch() {
         sleep 0.1
     done
 }
-# One of the questions reads all Pods, which is more than a search may read by default.
+# One of the questions judges the bodies of all Pods, 300 MB with the default sizes. That is more than the 200 MiB that a search may read by
+# default, and on a busy machine it may take more than the 2 s of the default: such a search gets 504 then.
 hub --fleet-search-bytes 512Mi --fleet-search-time 10s
 idle=$(hub_memory)
 begun=$(now_ms)

@@ -1,10 +1,12 @@
 //! Collection resources: objects of several types in one answer.
 
+mod parts;
 mod rows;
 mod sets;
 
 pub(crate) use sets::{TypeName, definition};
 
+use crate::events::Injected;
 use crate::items::Items;
 use crate::list::{Rendered, json, next, paged};
 use crate::members::{Fleet, Member};
@@ -12,15 +14,16 @@ use crate::render::Versions;
 use crate::rights::read_info;
 use crate::search::{Search, Start};
 use crate::selection;
-use crate::types::{Asked, source};
+use crate::types::source;
 use crate::views::{Call, Form};
 use bareboat_api::{Map, Status, Value, value};
 use bareboat_server::reply::{self, Body, Response};
 use bareboat_server::request::negotiate::Transform;
 use bareboat_server::tables;
-use bareboat_shelf::{KindId, Query};
+use bareboat_shelf::Query;
 use bytes::BytesMut;
 use http::StatusCode;
+use parts::Part;
 use rows::Rows;
 use sets::Set;
 use std::collections::HashMap;
@@ -84,16 +87,32 @@ impl Call {
             ));
         }
         selection::check_staleness(&members, &search, self.now)?;
-        let types = self.types(&set, &search).await?;
+        let mut parts = self.parts(&set, &search).await?;
         let warn = |text| self.warn(text);
         let fleet = selection::freshness(&members, false, self.now, &warn);
-        let directory = self.views.shelf.directory();
-        let kinds: Vec<KindId> = types.iter().flat_map(|one| one.kinds(&directory)).collect();
+        let kinds = parts::kinds(&parts, &self.views.shelf.directory());
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
-        let (_, query) = self.queries(kinds, &search, &names).await?;
+        let (_, mut query) = self.queries(kinds, &search, &names).await?;
+        if search.visible {
+            parts = self.only_visible(parts, &mut query).await?;
+        }
+        let events = match agreed.transform {
+            // Tables show no events.
+            Transform::Table { .. } => Injected::None,
+            _ => {
+                let namespaced = parts.iter().any(|part| part.asked.namespaced);
+                self.injected(namespaced, &search, &query, &members).await?
+            }
+        };
         let page = self
-            .collected(&types, &query, &search, agreed.transform)
+            .collected(&parts, &query, &search, events, agreed.transform)
             .await?;
+        if page.next.is_some() && !(1..=LARGEST).contains(&search.limit) {
+            self.warn(format!(
+                "only {} objects are shown, and there are more: set limit to at most {LARGEST} (in label selectors search.clusterpedia.io/limit), or go on with continue",
+                page.items.len()
+            ));
+        }
         let continues = page.next.is_some().then(|| next(&search, &page));
         let remaining = match search.counts {
             true => self.uncounted(&query, &search, page.items.len()).await?,
@@ -122,7 +141,7 @@ impl Call {
             out.extend_from_slice(&head[at..]);
         } else {
             metadata.insert("name", Value::string(name));
-            let types: Vec<Value> = types.iter().map(TypeName::document).collect();
+            let types: Vec<Value> = parts.iter().map(|part| part.name.document()).collect();
             let mut head = value!({
                 "kind": "CollectionResource", "apiVersion": "clusterpedia.io/v1beta1",
                 "metadata": (Value::Object(metadata)), "resourceTypes": (types),
@@ -151,64 +170,28 @@ impl Call {
         Ok(self.with_fleet(response, &fleet))
     }
 
-    /// Returns the types of a collection that the user may list.
-    async fn types(&self, set: &Set, search: &Search) -> Result<Vec<TypeName>, Status> {
-        let wanted = set.types(&self.fleet, &self.question.query)?;
-        let (mut allowed, mut refusal, mut hidden) = (Vec::new(), None, 0_usize);
-        for one in wanted {
-            let asked = Asked::find(&self.fleet, None, &one.group, &one.version, &one.resource);
-            let Some(asked) = asked else {
-                continue;
-            };
-            let all = Search {
-                visible: false,
-                namespaces: search.namespaces.clone(),
-                ..Search::default()
-            };
-            match self.check_namespaces("list", &asked, &all).await {
-                // Objects of a kind in two groups are shown once.
-                Ok(()) if allowed.iter().any(|other| one.is_twin_of(other)) => {}
-                Ok(()) => allowed.push(one),
-                Err(status) => {
-                    hidden += 1;
-                    refusal = Some(status);
-                }
-            }
-        }
-        if let (true, Some(status), false) = (allowed.is_empty(), refusal, search.visible) {
-            return Err(status);
-        }
-        if hidden > 0 && !search.visible {
-            self.warn(format!(
-                "{hidden} types are left out, because you may not list them"
-            ));
-        }
-        Ok(allowed)
-    }
-
     /// Reads a page of a collection.
     async fn collected(
         &self,
-        types: &[TypeName],
+        parts: &[Part],
         query: &Query,
         search: &Search,
+        events: Injected,
         transform: Transform,
     ) -> Result<Rendered, Status> {
         let directory = self.views.shelf.directory();
-        let mut renderers = HashMap::new();
-        for one in types {
-            let asked = Asked::find(&self.fleet, None, &one.group, &one.version, &one.resource);
-            let Some(asked) = asked else {
-                continue;
-            };
+        let mut renderers: HashMap<i64, Vec<_>> = HashMap::new();
+        for part in parts {
             let form = match transform {
                 Transform::Table { .. } => Transform::Whole,
                 other => other,
             };
             let only_metadata = search.only_metadata;
+            let asked = part.asked.clone();
             let renderer = self.renderer(asked, Versions::Fleet, form, only_metadata)?;
-            for number in one.kinds(&directory) {
-                renderers.insert(number.0, renderer.clone());
+            for number in part.name.kinds(&directory) {
+                let all = renderers.entry(number.0).or_default();
+                all.push((part.clone(), renderer.clone()));
             }
         }
         let rows = match transform {
@@ -230,7 +213,10 @@ impl Call {
             let directory = shelf.directory();
             let mut items = Items::default();
             for item in &page.items {
-                let Some(renderer) = renderers.get(&item.narrow.kind) else {
+                // Objects of a kind in two groups are shown in the first one that shows their namespace.
+                let mut all = renderers.get(&item.narrow.kind).into_iter().flatten();
+                let shown = all.find(|(part, _)| part.shows(&item.narrow.namespace));
+                let Some((_, renderer)) = shown else {
                     continue;
                 };
                 match &rows {
@@ -238,7 +224,10 @@ impl Call {
                         let row = rows.row(renderer, item, &directory).to_json();
                         items.add().extend_from_slice(&row);
                     }
-                    None => renderer.write(item, &directory, None, items.add()),
+                    None => {
+                        let events = events.of(&shelf, &item.narrow)?;
+                        renderer.write(item, &directory, events, items.add());
+                    }
                 }
             }
             Ok(Rendered {

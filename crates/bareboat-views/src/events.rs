@@ -3,7 +3,6 @@
 use crate::members::Member;
 use crate::rights::read_info;
 use crate::search::Search;
-use crate::types::Asked;
 use crate::views::Call;
 use bareboat_api::{Status, Value};
 use bareboat_shelf::{
@@ -52,10 +51,11 @@ impl Injected {
 }
 
 impl Call {
-    /// Returns which objects of a search are shown with their events. A warning says if some are not.
+    /// Returns which objects of a search are shown with their events. A warning says if some are not. `namespaced` says whether any of
+    /// the objects may be in namespaces.
     pub(crate) async fn injected(
         &self,
-        asked: &Asked,
+        namespaced: bool,
         search: &Search,
         query: &Query,
         members: &[Arc<Member>],
@@ -66,7 +66,7 @@ impl Call {
         let judges = members.iter().filter(|member| self.rights.is_judge(member));
         let judges: Vec<&Arc<Member>> = judges.collect();
         if judges.is_empty() {
-            return self.injected_here(asked, query).await;
+            return self.injected_here(namespaced, query).await;
         }
         let (info, directory) = (
             read_info("list", EVENTS.0, EVENTS.1, ""),
@@ -93,15 +93,15 @@ impl Call {
         }
         let others = match judges.len() == members.len() {
             true => Injected::None,
-            false => self.injected_here(asked, query).await?,
+            false => self.injected_here(namespaced, query).await?,
         };
         Ok(Injected::By(Arc::new(decided), Box::new(others)))
     }
 
     /// The same for members that this server decides about.
-    async fn injected_here(&self, asked: &Asked, query: &Query) -> Result<Injected, Status> {
+    async fn injected_here(&self, namespaced: bool, query: &Query) -> Result<Injected, Status> {
         // The events of an object without namespace may be in any namespace.
-        let allowed = match asked.namespaced {
+        let allowed = match namespaced {
             true => self.visible_namespaces("list", EVENTS, query).await?,
             false => match self
                 .rights

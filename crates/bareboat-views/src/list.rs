@@ -91,7 +91,7 @@ impl Call {
         };
         let only_metadata = search.only_metadata;
         let events = self
-            .injected(&asked, &search, &scope.query, &scope.members)
+            .injected(asked.namespaced, &search, &scope.query, &scope.members)
             .await?;
         let renderer = self.renderer(asked, versions, agreed.transform, only_metadata)?;
         let reading = Reading {

@@ -217,24 +217,33 @@ impl Call {
         if self.rights.may(&info("")).await {
             return Ok(None);
         }
-        let (shelf, query) = (self.views.shelf.clone(), namespaces_of(query));
-        let by = [SortColumn::Column(Column::Namespace)];
-        let found = self.views.workers.run(move || shelf.summary(&query, &by));
-        let found = found.await?.groups.into_iter();
-        let found = found.filter_map(|group| group.values.into_iter().next().flatten());
         let mut namespaces = Vec::new();
-        for (judged, namespace) in found.enumerate() {
-            if judged == MOST_NAMESPACES {
-                return Err(Status::bad_request(
-                    "visible=true: there are too many namespaces; name some of them",
-                ));
-            }
+        for namespace in self.found_namespaces(query).await? {
             if self.rights.may(&info(&namespace)).await {
                 namespaces.push(namespace);
             }
         }
         Ok(Some(namespaces))
     }
+
+    /// Returns the namespaces in which a query finds objects, as far as its scope goes.
+    pub(crate) async fn found_namespaces(&self, query: &Query) -> Result<Vec<String>, Status> {
+        let (shelf, query) = (self.views.shelf.clone(), namespaces_of(query));
+        let by = [SortColumn::Column(Column::Namespace)];
+        let found = self.views.workers.run(move || shelf.summary(&query, &by));
+        let found = found.await?.groups.into_iter();
+        let found = found.filter_map(|group| group.values.into_iter().next().flatten());
+        let found: Vec<String> = found.collect();
+        match found.len() > MOST_NAMESPACES {
+            true => Err(too_many_namespaces()),
+            false => Ok(found),
+        }
+    }
+}
+
+/// Returns that there are too many namespaces to judge them one by one.
+pub(crate) fn too_many_namespaces() -> Status {
+    Status::bad_request("visible=true: there are too many namespaces; name some of them")
 }
 
 /// Returns the query for the namespaces of a search: its scope alone, which narrow rows can judge.

@@ -69,7 +69,7 @@ impl Call {
         };
         let (transform, only_metadata) = (agreed.transform, search.only_metadata);
         let events = self
-            .injected(&asked, &search, &scope.query, &scope.members)
+            .injected(asked.namespaced, &search, &scope.query, &scope.members)
             .await?;
         let renderer = self.renderer(asked.clone(), versions, transform, only_metadata)?;
         // The ring keeps changes from here on, so that none is lost between the state and the first look.

@@ -79,10 +79,13 @@ func (k *kind) apiVersion() string {
 	return k.group + "/" + k.version
 }
 
-// About 2 KB of text that no index has.
-var filler = strings.Repeat("0123456789abcdef", 40)
+// Text that no index has. An object has it three times: 2.5 KB of its 3 KB.
+var filler = strings.Repeat("0123456789abcdef", 53)
 
-// write appends an object, about 3 KB of JSON without type. `more` are additional annotations.
+// The image of a container that every object has.
+const sideImage = "registry.example.com/side:2"
+
+// write appends an object, about 3 KB of JSON (3,024 bytes of a Pod) without type. `more` are additional annotations.
 func (k *kind) write(out *bytes.Buffer, member, number int, version uint64, more string) {
 	phase := []string{"Running", "Running", "Running", "Pending", "Failed"}[number%5]
 	fmt.Fprintf(out, `{"metadata":{"name":"object-%06d","namespace":"namespace-%02d","uid":"%s-%04d-%06d","resourceVersion":"%d",`+
@@ -90,8 +93,8 @@ func (k *kind) write(out *bytes.Buffer, member, number int, version uint64, more
 		`"annotations":{"example.com/text":"%s"%s}},`,
 		number, number%50, k.resource, member, number, version, number%97, (member*7919+number)%1000, number%3, filler, more)
 	fmt.Fprintf(out, `"spec":{"nodeName":"node-%d-%d","replicas":%d,"containers":[{"name":"main","image":"registry.example.com/app-%d:1.%d","args":["%s"]},`+
-		`{"name":"side","image":"registry.example.com/side:2"}]},"status":{"phase":"%s","message":"%s"}}`,
-		member, number/100, number%9, number%97, number%10, filler, phase, filler)
+		`{"name":"side","image":"%s"}]},"status":{"phase":"%s","message":"%s"}}`,
+		member, number/100, number%9, number%97, number%10, filler, sideImage, phase, filler)
 }
 
 // page writes a part of a list, and returns the token of the next one.

@@ -298,6 +298,10 @@ func requests(flags *flag.FlagSet) func(context.Context, *rest.Config) error {
 			measure(transport, "Pods by another field, no index", 500, scans, func(int) string {
 				return "/api/v1/pods?limit=500&fieldSelector=" + url.QueryEscape("spec.containers[].image=nothing")
 			}),
+			// Every object contains this text, so none is passed over at a glance.
+			measure(transport, "Pods by another field, no index, with a text that every body contains", 500, scans, func(int) string {
+				return "/api/v1/pods?limit=500&fieldSelector=" + url.QueryEscape("spec.containers[].args="+sideImage)
+			}),
 			measure(transport, "Pods by cluster and phase", 300, scans, func(int) string { return "/api/v1/pods?summary=cluster,status.phase" }),
 		)
 	}

@@ -22,6 +22,11 @@ pub(crate) const KINDS: [(&str, &str, &str, &str); 10] = [
     ("networking.k8s.io", "v1", "ingresses", "Ingress"),
 ];
 
+/// The image of a container that every object has.
+pub(crate) const SIDE_IMAGE: &str = "registry.example.com/side:2";
+/// How often 16 bytes are repeated in text that no index has. An object has that text three times: 2.5 KB of its 3 KB.
+const FILLER: usize = 52;
+
 /// Returns the name of a member.
 pub(crate) fn member(number: usize) -> String {
     format!("member-{number:03}")
@@ -74,7 +79,7 @@ pub(crate) fn object(cluster: usize, number: usize) -> Value {
         "" => version.to_owned(),
         group => format!("{group}/{version}"),
     };
-    let filler: String = format!("{cluster:08x}{number:08x}").repeat(40);
+    let filler: String = format!("{cluster:08x}{number:08x}").repeat(FILLER);
     let mut object = value!({
         "apiVersion": api_version, "kind": kind,
         "metadata": {
@@ -94,7 +99,7 @@ pub(crate) fn object(cluster: usize, number: usize) -> Value {
             "replicas": ((number % 9) as i64),
             "containers": [
                 {"name": "main", "image": (format!("registry.example.com/app-{}:1.{}", number % 977, number % 10)), "args": (filler.as_str())},
-                {"name": "side", "image": "registry.example.com/side:2"},
+                {"name": "side", "image": SIDE_IMAGE},
             ],
         },
         "status": {"phase": (["Running", "Running", "Running", "Pending", "Failed"][number / 10 % 5]), "message": (filler.as_str())},

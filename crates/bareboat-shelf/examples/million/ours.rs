@@ -1,7 +1,7 @@
 //! The shelf.
 
 use crate::Result;
-use crate::objects::{Fleet, KINDS, member, name, namespace, node, object, tier};
+use crate::objects::{Fleet, KINDS, SIDE_IMAGE, member, name, namespace, node, object, tier};
 use crate::questions::{Engine, Question};
 use bareboat_api::labels::{Operator, Requirement};
 use bareboat_shelf::{
@@ -102,7 +102,7 @@ impl Ours {
             kinds: vec![self.pods],
             scope,
             filter,
-            // All Pods are read by one of the questions.
+            // One of the questions reads the bodies of all Pods, 300 MB, which is more than a search may read by default.
             bounds: Bounds {
                 time: Duration::from_secs(60),
                 bytes: 4 << 30,
@@ -185,6 +185,9 @@ impl Engine for Ours {
                 self.page(field(&format!("spec.nodeName={node}"))?)
             }
             Question::Field => self.page(field("spec.containers[].image=nothing")?),
+            Question::FieldInEveryBody => {
+                self.page(field(&format!("spec.containers[].args={SIDE_IMAGE}"))?)
+            }
             Question::CountPods => {
                 let count = self.shelf.count(&self.pods(all(), all()))?;
                 Ok(Some(usize::try_from(count)?))

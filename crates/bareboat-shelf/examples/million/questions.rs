@@ -19,6 +19,8 @@ pub(crate) enum Question {
     DeclaredField,
     /// Pods with an image, a field that no index has and that no Pod has.
     Field,
+    /// Pods with arguments that no Pod has, while every body contains the text elsewhere: all bodies must be judged.
+    FieldInEveryBody,
     /// How many Pods there are.
     CountPods,
     /// How many objects there are of all types.
@@ -62,6 +64,12 @@ pub(crate) const QUESTIONS: &[(&str, &str, usize, Question)] = &[
         Question::DeclaredField,
     ),
     ("Pods by another field, no index", "500", 5, Question::Field),
+    (
+        "Pods by another field, no index, with a text that every body contains",
+        "500",
+        5,
+        Question::FieldInEveryBody,
+    ),
     ("count of all Pods", "300", 5, Question::CountPods),
     ("count of all objects", "300", 5, Question::CountAll),
     ("Pods by cluster", "300", 5, Question::Summary),

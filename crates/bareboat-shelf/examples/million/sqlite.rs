@@ -1,7 +1,9 @@
 //! Clusterpedia's table, its indexes and the statements of its storage layer, on the same SQLite with the same memory.
 
 use crate::Result;
-use crate::objects::{Fleet, KINDS, member, name, namespace, node, object, owner, team, tier, uid};
+use crate::objects::{
+    Fleet, KINDS, SIDE_IMAGE, member, name, namespace, node, object, owner, team, tier, uid,
+};
 use crate::questions::{Engine, Question};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
@@ -126,10 +128,14 @@ impl Engine for Sqlite {
                     Some(node),
                 )
             }
-            // It refuses lists; a field of objects costs it as much.
-            Question::Field => {
+            // It refuses lists; a field of objects costs it as much. It judges every object, whatever the text.
+            Question::Field | Question::FieldInEveryBody => {
                 let sql = "AND JSON_EXTRACT(object, '$.\"spec\".\"hostname\"') = ?";
-                self.pods(sql, Some("nothing".to_owned()))
+                let text = match question {
+                    Question::Field => "nothing",
+                    _ => SIDE_IMAGE,
+                };
+                self.pods(sql, Some(text.to_owned()))
             }
             Question::CountPods => {
                 self.count("WHERE \"group\" = '' AND version = 'v1' AND resource = 'pods'")

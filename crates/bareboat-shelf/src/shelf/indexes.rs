@@ -4,7 +4,7 @@ use super::{Shelf, ShelfError};
 use crate::engine::{NewIndex, Session};
 use crate::param::{number, text};
 use crate::plan::Indexed;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The most indexes at a time.
@@ -28,6 +28,8 @@ impl Indexes {
 pub(super) struct Uses {
     missing: HashMap<String, u32>,
     used: HashMap<String, ()>,
+    /// Declared fields without an index, about which the log has a warning.
+    refused: HashSet<String>,
 }
 
 impl Uses {
@@ -65,6 +67,8 @@ impl Shelf {
         if !self.engine.dialect().learns() {
             return Ok(());
         }
+        // Declared fields come before labels.
+        self.complete_indexes(now)?;
         let (wanted, used) = {
             let mut uses = self.uses.lock();
             let often = self.settings.learn_after;
@@ -102,16 +106,13 @@ impl Shelf {
             })?;
             Ok(unused)
         })?;
-        if self.is_shared() {
-            self.complete_indexes(now)?;
-        }
         for no in unused {
             self.drop_index(no, now)?;
         }
         self.engine.clear_indexes(now)
     }
 
-    /// Makes the indexes of declared fields that were put off.
+    /// Makes the indexes of declared fields that were put off, or for which there was no room.
     fn complete_indexes(&self, now: i64) -> Result<(), ShelfError> {
         let directory = self.directory();
         for path in directory.declared.values().flatten() {
@@ -131,8 +132,11 @@ impl Shelf {
         if !self.engine.dialect().learns()
             || !key.chars().all(common)
             || current.column(indexed).is_some()
-            || current.0.len() >= MOST
         {
+            return Ok(());
+        }
+        if current.0.len() >= MOST {
+            self.refuse(indexed);
             return Ok(());
         }
         // A definition has no parameters, so the key is part of the text; its characters were checked.
@@ -149,6 +153,19 @@ impl Shelf {
         }
         *self.indexes.write() = Arc::new(made);
         Ok(())
+    }
+
+    /// Says once about each declared field that there is no room for its index.
+    fn refuse(&self, indexed: &Indexed) {
+        if let Indexed::Field(field) = indexed
+            && self.uses.lock().refused.insert(field.clone())
+        {
+            tracing::warn!(
+                field,
+                most = MOST,
+                "no index of the shelf for a declared field: there are too many; searches for it read all rows of its kind"
+            );
+        }
     }
 
     fn drop_index(&self, no: i64, now: i64) -> Result<(), ShelfError> {
@@ -169,5 +186,107 @@ impl Shelf {
         let mut names: Vec<String> = indexes.0.keys().map(name).collect();
         names.sort();
         names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MOST;
+    use crate::{
+        KindId, KindInfo, Path, Predicate, Query, Settings, Shelf, Term, parse_field_selector,
+    };
+    use bareboat_api::labels::{Operator, Requirement};
+    use parking_lot::Mutex;
+    use std::sync::Arc;
+
+    /// The warnings of a thread.
+    #[derive(Clone, Default)]
+    struct Heard(Arc<Mutex<Vec<String>>>);
+
+    impl tracing::Subscriber for Heard {
+        fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+            *metadata.level() == tracing::Level::WARN
+        }
+
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+        fn event(&self, event: &tracing::Event<'_>) {
+            struct Text(String);
+            impl tracing::field::Visit for Text {
+                fn record_debug(
+                    &mut self,
+                    field: &tracing::field::Field,
+                    value: &dyn std::fmt::Debug,
+                ) {
+                    self.0.push_str(&format!("{field}={value:?} "));
+                }
+            }
+            let mut text = Text(String::new());
+            event.record(&mut text);
+            self.0.lock().push(text.0);
+        }
+
+        fn enter(&self, _: &tracing::span::Id) {}
+
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    fn search(shelf: &Shelf, pods: KindId, filter: Term) {
+        let query = Query {
+            kinds: vec![pods],
+            filter: Predicate::Term(filter),
+            ..Query::default()
+        };
+        shelf.page(&query, 10).expect("a search works");
+    }
+
+    #[test]
+    fn a_field_without_room_for_its_index_is_named_once_and_waits() {
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        let settings = Settings {
+            learn_after: 1,
+            ..Settings::default()
+        };
+        let shelf = Shelf::open(dir.path().join("fleet.db"), settings).expect("it opens");
+        let pods = KindInfo {
+            group: String::new(),
+            resource: "pods".to_owned(),
+            kind: "Pod".to_owned(),
+            namespaced: true,
+        };
+        let pods = shelf.add_kind(&pods).expect("a kind can be added");
+        let label = Requirement::new("app", Operator::Equals, vec!["web".into()]);
+        search(&shelf, pods, Term::Label(label.expect("it is valid")));
+        shelf.upkeep(1).expect("upkeep works");
+        assert_eq!(shelf.indexed(), ["label app"]);
+        let paths = (0..MOST).map(|number| Path::parse(&format!("spec.f{number:02}")));
+        let paths: Vec<Path> = paths.map(|path| path.expect("it parses")).collect();
+        let heard = Heard::default();
+        tracing::subscriber::with_default(heard.clone(), || {
+            shelf.declare(pods, &paths, 1).expect("it is declared");
+            shelf.upkeep(2).expect("upkeep works");
+        });
+        let warnings = heard.0.lock().clone();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        let last = format!("spec.f{:02}", MOST - 1);
+        assert!(warnings[0].contains(&last), "{warnings:?}");
+        assert_eq!(shelf.indexed().len(), MOST);
+        // The field is searched without an index.
+        let field = parse_field_selector(&format!("{last}=x")).expect("it parses");
+        for one in field {
+            search(&shelf, pods, Term::Field(one));
+        }
+        // A label that nobody uses makes room.
+        shelf.upkeep(1_000_000_000_000).expect("upkeep works");
+        shelf.upkeep(1_000_000_000_001).expect("upkeep works");
+        let indexed = shelf.indexed();
+        assert_eq!(indexed.len(), MOST);
+        assert!(indexed.contains(&format!("field {last}")), "{indexed:?}");
     }
 }

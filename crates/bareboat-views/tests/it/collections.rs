@@ -1,6 +1,7 @@
 //! Collection resources: fixed ones and stored ones.
 
-use crate::rig::{Rig, TABLE, deployment, pod};
+use crate::rig::{Answer, Rig, TABLE, deployment, pod};
+use crate::rights::{self, grant, members, read, with_events};
 use bareboat::api::value;
 use std::collections::HashSet;
 
@@ -152,4 +153,219 @@ async fn collections_can_be_stored() {
         .await
         .expect(200);
     rig.get(&format!("{C}/mine")).await.expect(404);
+}
+
+#[tokio::test]
+async fn a_collection_that_is_cut_says_so() {
+    let rig = Rig::start().await;
+    for number in 0..501 {
+        rig.put("c1", pod("a", &format!("p{number:03}"), "Running"));
+    }
+    let any = format!("{C}/any?resources=/pods");
+    let count = |answer: &Answer| answer.json()["items"].as_array().map(Vec::len);
+    let cut = rig.get(&any).await.expect(200);
+    assert_eq!(count(&cut), Some(500));
+    let warnings = cut.warnings();
+    assert!(
+        warnings[0].contains("only 500 objects are shown") && warnings[0].contains("limit"),
+        "{warnings:?}"
+    );
+    let headers = [("accept", TABLE)];
+    let table = rig.send("GET", &any, "", &headers).await.expect(200);
+    assert_eq!(table.warnings(), warnings);
+    let token = cut.json()["continue"].as_str().expect("a token").to_owned();
+    for (more, found) in [
+        (format!("continue={token}"), 1),
+        ("limit=501".to_owned(), 501),
+        ("size=501".to_owned(), 501),
+        (
+            "labelSelector=search.clusterpedia.io/limit=501".to_owned(),
+            501,
+        ),
+        // Who asks for pages goes on by himself.
+        ("limit=500".to_owned(), 500),
+    ] {
+        let answer = rig.get(&format!("{any}&{more}")).await.expect(200);
+        assert_eq!(count(&answer), Some(found), "{more}");
+        assert_eq!(answer.warnings(), Vec::<String>::new(), "{more}");
+    }
+}
+
+fn rules(group: &str, resources: &[&str]) -> serde_json::Value {
+    serde_json::json!([{"apiGroups": [group], "resources": resources, "verbs": ["get", "list"]}])
+}
+
+/// Lets users read all members and collections.
+async fn let_in(rig: &Rig, who: &str) {
+    grant(rig, who, "", members(&[])).await;
+    grant(
+        rig,
+        who,
+        "",
+        rules("clusterpedia.io", &["collectionresources"]),
+    )
+    .await;
+}
+
+/// Returns `apiVersion cluster/namespace/name` of the items, sorted.
+fn shown(answer: &Answer) -> Vec<String> {
+    let body = answer.json();
+    let items = body["items"].as_array().expect("items").iter();
+    let mut shown: Vec<String> = items
+        .map(|item| {
+            let version = item["apiVersion"].as_str().unwrap_or("");
+            format!("{version} {}", crate::rig::name(item))
+        })
+        .collect();
+    shown.sort();
+    shown
+}
+
+#[tokio::test]
+async fn a_visible_collection_has_what_the_user_may_list_in_each_namespace() {
+    let rig = rights::filled().await;
+    rig.put("c1", deployment("b", "web", 1));
+    rig.put(
+        "c1",
+        value!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
+    );
+    for namespace in ["a", "b"] {
+        for kind in ["Secret", "Event"] {
+            let name = kind.to_lowercase();
+            rig.put("c1", value!({"apiVersion": "v1", "kind": kind, "metadata": {"namespace": namespace, "name": (name.as_str())}}));
+        }
+    }
+    let_in(&rig, "ann").await;
+    grant(&rig, "ann", "a", read(&["pods", "events", "namespaces"])).await;
+    grant(&rig, "ann", "b", rules("apps", &["deployments"])).await;
+    grant(&rig, "ann", "b", rules("events.k8s.io", &["events"])).await;
+    let any = format!("{C}/any?groups=*");
+    rig.get_as("ann", &any).await.expect(403);
+    let visible = format!("{any}&visible=true");
+    let found = rig.get_as("ann", &visible).await.expect(200);
+    let all = [
+        "apps/v1 c1/b/web",
+        "events.k8s.io/v1 c1/b/event",
+        "v1 c1/a/event",
+        "v1 c1/a/x",
+        "v1 c2/a/x",
+    ];
+    assert_eq!(shown(&found), all);
+    assert_eq!(found.warnings(), Vec::<String>::new());
+    let body = found.json();
+    let types = body["resourceTypes"].as_array().expect("types").iter();
+    let types: Vec<String> = types
+        .map(|one| {
+            format!(
+                "{}/{}",
+                one["group"].as_str().unwrap_or("?"),
+                one["resource"].as_str().unwrap_or("?")
+            )
+        })
+        .collect();
+    assert_eq!(
+        types,
+        [
+            "/events",
+            "/pods",
+            "apps/deployments",
+            "events.k8s.io/events"
+        ]
+    );
+    let counted = format!("{visible}&limit=2&withRemainingCount=true");
+    let counted = rig.get_as("ann", &counted).await.expect(200).json();
+    assert_eq!(counted["remainingItemCount"], 3);
+    let token = counted["continue"].as_str().expect("a token");
+    let rest = format!("{visible}&continue={token}");
+    let rest = rig.get_as("ann", &rest).await.expect(200);
+    assert_eq!(shown(&rest).len(), 3);
+    let named = format!("{visible}&namespaces=b");
+    assert_eq!(
+        shown(&rig.get_as("ann", &named).await.expect(200)),
+        [all[0], all[1]]
+    );
+    let table = rig.send_as(
+        crate::rig::user("ann"),
+        "GET",
+        &visible,
+        "",
+        &[("accept", TABLE)],
+    );
+    let table = table.await.expect(200).json();
+    assert_eq!(table["rows"].as_array().map(Vec::len), Some(5));
+    // Nobody's answer is empty, not everything.
+    let_in(&rig, "bob").await;
+    let nothing = rig.get_as("bob", &visible).await.expect(200);
+    assert!(shown(&nothing).is_empty());
+}
+
+#[tokio::test]
+async fn types_that_are_visible_everywhere_stay_beside_others() {
+    let rig = rights::filled().await;
+    for namespace in ["a", "b"] {
+        rig.put("c2", value!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": namespace, "name": "s"}}));
+        rig.put("c2", value!({"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": namespace, "name": "e"}}));
+    }
+    let_in(&rig, "ann").await;
+    grant(&rig, "ann", "", read(&["pods"])).await;
+    grant(&rig, "ann", "", rules("events.k8s.io", &["events"])).await;
+    grant(&rig, "ann", "a", read(&["secrets", "events"])).await;
+    let visible = format!("{C}/kuberesources?visible=true");
+    let found = rig.get_as("ann", &visible).await.expect(200);
+    assert_eq!(
+        shown(&found),
+        [
+            "events.k8s.io/v1 c2/b/e",
+            "v1 c1/a/x",
+            "v1 c1/b/y",
+            "v1 c2/a/e",
+            "v1 c2/a/s",
+            "v1 c2/a/x",
+            "v1 c2/b/y"
+        ]
+    );
+    // Who sees everything sees each event once.
+    let all = shown(&rig.get(&visible).await.expect(200));
+    assert_eq!(all.len(), 8);
+    assert!(all.contains(&"v1 c2/b/e".to_owned()), "{all:?}");
+}
+
+#[tokio::test]
+async fn collections_show_events_of_objects() {
+    let rig = rights::filled().await;
+    rig.put(
+        "c1",
+        value!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}),
+    );
+    for (namespace, name) in [("a", "x"), ("b", "y")] {
+        let event = value!({
+            "apiVersion": "v1", "kind": "Event",
+            "metadata": {"namespace": namespace, "name": "e"},
+            "involvedObject": {"kind": "Pod", "uid": (format!("c1-Pod-{namespace}-{name}"))},
+            "message": "the image is missing",
+        });
+        rig.put("c1", event);
+    }
+    let some = format!("{C}/any?resources=/pods,/namespaces&injectEvents=true");
+    let all = rig.get(&some).await.expect(200);
+    assert_eq!(with_events(&all), [true; 5]);
+    assert_eq!(all.warnings(), Vec::<String>::new());
+    let text = String::from_utf8_lossy(&all.bytes).into_owned();
+    assert_eq!(text.matches("the image is missing").count(), 2);
+    for who in ["eve", "fay"] {
+        let_in(&rig, who).await;
+        grant(&rig, who, "", read(&["pods", "namespaces"])).await;
+    }
+    grant(&rig, "fay", "a", read(&["events"])).await;
+    let none = rig.get_as("eve", &some).await.expect(200);
+    assert_eq!(with_events(&none), [false; 5]);
+    assert!(none.warnings()[0].contains("you may not list events"));
+    let own = rig.get_as("fay", &some).await.expect(200);
+    // Pods come first; the events of a namespace may be in any.
+    assert_eq!(with_events(&own), [true, true, false, false, false]);
+    assert!(own.warnings()[0].contains("in namespaces where you may not"));
+    let table = format!("{some}&includeObject=Object");
+    let table = rig.send("GET", &table, "", &[("accept", TABLE)]).await;
+    let table = table.expect(200);
+    assert!(!String::from_utf8_lossy(&table.bytes).contains("the image is missing"));
 }

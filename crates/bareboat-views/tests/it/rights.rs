@@ -230,7 +230,7 @@ async fn collections_leave_out_types_that_the_user_may_not_list() {
 }
 
 /// Returns which of the items have events.
-fn with_events(answer: &crate::rig::Answer) -> Vec<bool> {
+pub(crate) fn with_events(answer: &crate::rig::Answer) -> Vec<bool> {
     let body = answer.json();
     let items = body["items"].as_array().expect("a list").iter();
     let annotation = "shadow.clusterpedia.io/events";
