@@ -12,7 +12,7 @@ mod print;
 
 pub use element::{Element, FieldsError};
 pub(crate) use element::{field_key, keyed_key, value_key};
-pub(crate) use operations::{children, owns};
+pub(crate) use operations::{children, common, owns};
 
 use bareboat_api::{Map, Str, Value};
 

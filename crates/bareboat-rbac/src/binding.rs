@@ -2,10 +2,12 @@
 
 use crate::policy::Scope;
 use crate::slots::RoleId;
+use ahash::AHashSet;
 use bareboat_api::kind::User;
 use bareboat_api::{Str, Value};
 use smallvec::SmallVec;
 use std::borrow::Borrow;
+use std::cell::OnceCell;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -43,7 +45,7 @@ impl Subject {
     }
 
     /// Returns whether the subject matches a user.
-    pub(crate) fn is(&self, user: &User) -> bool {
+    fn is(&self, user: &User) -> bool {
         match self {
             Subject::User(name) => *name == user.name,
             Subject::Group(name) => user.is_in(name),
@@ -68,6 +70,40 @@ impl Subject {
             Subject::User(name) => Key::User(name),
             Subject::Group(name) => Key::Group(name),
             Subject::Account(account) => Key::Account(account),
+        }
+    }
+}
+
+/// Groups up to this number are searched one by one.
+const FEW_GROUPS: usize = 16;
+
+/// A user that is compared with many subjects. A review may ask about a user in very many groups.
+pub(crate) struct Person<'u> {
+    user: &'u User,
+    groups: OnceCell<AHashSet<&'u str>>,
+}
+
+impl<'u> Person<'u> {
+    pub(crate) fn new(user: &'u User) -> Person<'u> {
+        Person {
+            user,
+            groups: OnceCell::new(),
+        }
+    }
+
+    /// Returns whether the user has so many groups that one binding may be found many times.
+    pub(crate) fn has_many_groups(&self) -> bool {
+        self.user.groups.len() > FEW_GROUPS
+    }
+
+    /// Returns whether the user is this subject.
+    pub(crate) fn is(&self, subject: &Subject) -> bool {
+        match subject {
+            Subject::Group(name) if self.has_many_groups() => {
+                let all = || self.user.groups.iter().map(Str::as_str).collect();
+                self.groups.get_or_init(all).contains(name.as_str())
+            }
+            subject => subject.is(self.user),
         }
     }
 }
@@ -145,8 +181,8 @@ impl Binding {
     }
 
     /// Returns whether a subject of the binding matches a user.
-    pub(crate) fn is_for(&self, user: &User) -> bool {
-        self.subjects.iter().any(|subject| subject.is(user))
+    pub(crate) fn is_for(&self, person: &Person<'_>) -> bool {
+        self.subjects.iter().any(|subject| person.is(subject))
     }
 }
 

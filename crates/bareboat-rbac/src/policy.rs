@@ -88,8 +88,12 @@ impl Area {
                 .subjects
                 .entry(hasher.hash_one(subject.as_key()))
                 .or_default();
-            // A subject that a binding names twice counts once; two subjects may share a hash.
-            if !found.iter().any(|known| Arc::ptr_eq(known, &binding)) {
+            // A subject that a binding names twice counts once; two subjects may share a hash. Where this binding was
+            // added already, it is the last.
+            if !found
+                .last()
+                .is_some_and(|known| Arc::ptr_eq(known, &binding))
+            {
                 found.push(binding.clone());
             }
         }

@@ -116,7 +116,7 @@ fn check(kind: &Kind, what: &str, body: impl Fn(usize) -> Value) {
 
 fn all_kinds() -> impl Iterator<Item = Kind> {
     let claims = services::Claims::new(services::ServiceRanges::default());
-    // Schemas of definitions have their own tests.
+    // Definitions have their own tests, beside their checks: crates/bareboat-schema/tests/growth.
     let all = kinds::all().into_iter();
     let all = all.filter(|kind| kind.names.plural != "customresourcedefinitions");
     all.map(move |kind| match kind.names.plural.as_str() {

@@ -6,14 +6,15 @@ use crate::{
     managed::{Entry, Managed},
     typed::{self, Changes},
 };
-use bareboat_api::{Str, Value};
+use bareboat_api::{Str, Value, interrupt};
+use std::collections::HashMap;
 
 /// The changes of one write, converted to each version that managers use.
 struct Views<'a> {
     fields: &'a FieldManager<'a>,
     old: &'a Value,
     new: &'a Value,
-    known: Vec<(Str, View)>,
+    known: HashMap<Str, View>,
 }
 
 enum View {
@@ -27,15 +28,11 @@ enum View {
 impl Views<'_> {
     /// Returns the changes in a version.
     fn get(&mut self, version: &Str) -> Result<&View, ApplyError> {
-        let place = match self.known.iter().position(|(known, _)| known == version) {
-            Some(place) => place,
-            None => {
-                let view = self.make(version)?;
-                self.known.push((version.clone(), view));
-                self.known.len() - 1
-            }
-        };
-        Ok(&self.known[place].1)
+        if !self.known.contains_key(version) {
+            let view = self.make(version)?;
+            self.known.insert(version.clone(), view);
+        }
+        Ok(&self.known[version])
     }
 
     fn make(&self, version: &Str) -> Result<View, ApplyError> {
@@ -73,8 +70,11 @@ impl FieldManager<'_> {
         changes: &Changes,
     ) -> Result<(), ApplyError> {
         let mut views = self.views(old, new);
-        for place in (0..managed.0.len()).rev() {
-            let entry = &mut managed.0[place];
+        let mut kept = Vec::with_capacity(managed.0.len());
+        for mut entry in std::mem::take(&mut managed.0).into_iter().rev() {
+            if interrupt::requested() {
+                break;
+            }
             let changes = match entry.api_version == self.api_version {
                 true => Some(changes),
                 false => match views.get(&entry.api_version)? {
@@ -82,7 +82,10 @@ impl FieldManager<'_> {
                     View::Missing => None,
                     // A manager keeps its fields if they cannot be converted; it must not lose all
                     // of them.
-                    View::Failed(_) => continue,
+                    View::Failed(_) => {
+                        kept.push(entry);
+                        continue;
+                    }
                 },
             };
             match changes {
@@ -92,14 +95,16 @@ impl FieldManager<'_> {
                         typed::settle_along(&mut entry.fields, &changes.changed, node);
                         typed::settle_along(&mut entry.fields, &changes.removed, node);
                     }
-                    release(entry, changes);
+                    release(&mut entry, changes);
                 }
                 None => entry.fields = FieldSet::new(),
             }
-            if entry.fields.is_empty() {
-                managed.0.remove(place);
+            if !entry.fields.is_empty() {
+                kept.push(entry);
             }
         }
+        kept.reverse();
+        managed.0 = kept;
         Ok(())
     }
 
@@ -118,6 +123,9 @@ impl FieldManager<'_> {
         let mut conflicts = Vec::new();
         let mut keep = Vec::with_capacity(others.0.len());
         for entry in &others.0 {
+            if interrupt::requested() {
+                return Ok(());
+            }
             let version = &entry.api_version;
             let changes = match views.get(version)? {
                 View::Changes(changes) => changes,
@@ -165,7 +173,7 @@ impl FieldManager<'_> {
             fields: self,
             old,
             new,
-            known: Vec::new(),
+            known: HashMap::new(),
         }
     }
 }

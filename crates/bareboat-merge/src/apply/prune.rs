@@ -6,7 +6,8 @@ use crate::{
     managed::{Entry, Managed},
     typed::{self, hollow_fields, name_owned_structs, remove_fields, to_set},
 };
-use bareboat_api::{Str, Value, typing::TypeNode};
+use bareboat_api::{Str, Value, interrupt, typing::TypeNode};
+use std::collections::HashMap;
 
 impl FieldManager<'_> {
     /// Removes from the merged object the fields that the manager has dropped since its last apply.
@@ -43,22 +44,12 @@ impl FieldManager<'_> {
         hollow_fields(&mut pruned, &dropped, last_node);
 
         // Restores owned fields, first in the current version, which conversion may need.
-        let mut versions: Vec<&Str> = vec![&last.api_version];
-        for entry in others.0.iter().chain([own]) {
-            if !versions.contains(&&entry.api_version) {
-                versions.push(&entry.api_version);
+        for (version, owners) in by_version(&last.api_version, others.0.iter().chain([own])) {
+            if interrupt::requested() {
+                return Ok(None);
             }
-        }
-        for version in versions {
-            let mut owned = FieldSet::new();
-            for entry in others
-                .0
-                .iter()
-                .chain([own])
-                .filter(|entry| entry.api_version == *version)
-            {
-                owned.unite(&entry.fields);
-            }
+            let owned = owners.into_iter().map(|entry| entry.fields.clone());
+            let owned = FieldSet::union(owned.collect());
             if !owned.is_empty() {
                 pruned = self.put_back(&object, pruned, version, owned)?;
             }
@@ -127,6 +118,24 @@ impl FieldManager<'_> {
             }),
         }
     }
+}
+
+/// Groups entries by their versions, in the order in which they first occur, after the given one.
+fn by_version<'a>(
+    first: &'a Str,
+    entries: impl Iterator<Item = &'a Entry>,
+) -> Vec<(&'a Str, Vec<&'a Entry>)> {
+    let mut groups = vec![(first, Vec::new())];
+    let mut places = HashMap::from([(first, 0)]);
+    for entry in entries {
+        let version = &entry.api_version;
+        let place = *places.entry(version).or_insert_with(|| {
+            groups.push((version, Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(entry);
+    }
+    groups
 }
 
 fn fields_of(object: &Value, node: &dyn TypeNode) -> FieldSet {

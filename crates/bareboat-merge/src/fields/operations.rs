@@ -10,6 +10,23 @@ impl FieldSet {
         unite(&mut self.0, &other.0);
     }
 
+    /// Returns the fields of all sets. Adding many sets to one of them would take quadratic time, because each addition
+    /// may move all members.
+    #[must_use]
+    pub(crate) fn union(mut sets: Vec<FieldSet>) -> FieldSet {
+        while sets.len() > 1 {
+            let mut rest = sets.into_iter();
+            sets = Vec::with_capacity(rest.len().div_ceil(2));
+            while let Some(mut set) = rest.next() {
+                if let Some(other) = rest.next() {
+                    set.unite(&other);
+                }
+                sets.push(set);
+            }
+        }
+        sets.pop().unwrap_or_default()
+    }
+
     /// Removes every field of the other set; children of removed fields stay.
     pub fn subtract(&mut self, other: &FieldSet) {
         subtract(&mut self.0, &other.0);
@@ -82,6 +99,24 @@ fn unite(set: &mut Map, other: &Map) {
         }
     }
     insert_all(set, fresh);
+}
+
+/// Calls the function on the nodes that both have, with their keys. The time depends on the smaller of the two: there
+/// may be many small sets, each of which is compared with a large one.
+pub(crate) fn common(set: &mut Map, other: &Map, mut visit: impl FnMut(&str, &mut Map, &Map)) {
+    if other.len() <= set.len() {
+        for (key, child) in children(other) {
+            if let Some(Value::Object(node)) = set.get_mut(key) {
+                visit(key, node, child);
+            }
+        }
+        return;
+    }
+    for (key, node) in set.iter_mut().filter(|(key, _)| *key != ITSELF) {
+        if let (Value::Object(node), Some(Value::Object(child))) = (node, other.get(key)) {
+            visit(key, node, child);
+        }
+    }
 }
 
 /// Calls the function on the nodes that both have, and removes those for which it returns false.

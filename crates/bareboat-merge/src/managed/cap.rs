@@ -1,6 +1,7 @@
 //! Limits the list: the oldest of many updates are merged.
 
 use super::{Entry, Managed, Operation};
+use crate::fields::FieldSet;
 use bareboat_api::Str;
 use std::collections::HashMap;
 
@@ -41,6 +42,8 @@ pub(crate) fn cap_updates(managed: &mut Managed) {
             buckets.insert(entry.api_version.clone(), *place);
         }
     }
+    // The fields of each bucket, which are united at the end.
+    let mut joined: HashMap<usize, Vec<FieldSet>> = HashMap::new();
     for place in oldest {
         if count <= MAX_UPDATES {
             break;
@@ -58,12 +61,18 @@ pub(crate) fn cap_updates(managed: &mut Managed) {
         let (Some(from), Some(entry)) = (slots[from].take(), &mut slots[bucket]) else {
             continue;
         };
-        entry.fields.unite(&from.fields);
+        joined.entry(bucket).or_default().push(from.fields);
         entry.manager = ANCIENT.into();
         entry.subresource = Str::default();
         // The merged-in entry is the more recent one, except for the oldest.
         entry.time = entry.time.take().max(from.time);
         count -= 1;
+    }
+    for (bucket, mut sets) in joined {
+        if let Some(entry) = &mut slots[bucket] {
+            sets.push(std::mem::take(&mut entry.fields));
+            entry.fields = FieldSet::union(sets);
+        }
     }
     managed.0 = slots.into_iter().flatten().collect();
 }

@@ -2,15 +2,17 @@
 //!
 //! The server builds the Scale object and writes replicas back.
 
-use super::{Managed, of, put};
+use super::{Entry, Managed, Operation, of, put};
 use crate::fields::FieldSet;
 use bareboat_api::{Str, Value};
+use std::collections::hash_map::Entry::{Occupied, Vacant};
+use std::collections::{HashMap, VecDeque};
 
 const SCALE_VERSION: &str = "autoscaling/v1";
 
 /// The path of the replicas in each version of a kind.
 #[derive(Clone, Debug, Default)]
-pub struct ReplicasPaths(Vec<(Str, Option<FieldSet>)>);
+pub struct ReplicasPaths(HashMap<Str, Option<FieldSet>>);
 
 impl ReplicasPaths {
     /// Returns an empty list of versions.
@@ -21,14 +23,13 @@ impl ReplicasPaths {
     /// Adds a version with the path of its replicas, or `None` if it cannot be scaled.
     #[must_use]
     pub fn with(mut self, api_version: &str, path: Option<&[&str]>) -> ReplicasPaths {
-        self.0
-            .push((Str::new(api_version), path.map(FieldSet::of_names)));
+        let known = self.0.entry(Str::new(api_version));
+        known.or_insert_with(|| path.map(FieldSet::of_names));
         self
     }
 
     fn get(&self, api_version: &str) -> Option<Option<&FieldSet>> {
-        let (_, path) = self.0.iter().find(|(version, _)| version == api_version)?;
-        Some(path.as_ref())
+        self.0.get(api_version).map(Option::as_ref)
     }
 }
 
@@ -56,8 +57,13 @@ pub fn to_parent(scale: &Value, parent: &mut Value, api_version: &str, paths: &R
     let Some(Some(own_path)) = paths.get(api_version) else {
         return;
     };
-    let mut scaled = entries(scale);
+    let mut scaled: Vec<Option<Entry>> = entries(scale).0.into_iter().map(Some).collect();
     let mut managed = entries(parent);
+    let mut places: HashMap<Identity, VecDeque<usize>> = HashMap::new();
+    for (place, entry) in scaled.iter().flatten().enumerate() {
+        let identity = identity(entry, &entry.api_version);
+        places.entry(identity).or_default().push_back(place);
+    }
     managed.0.retain_mut(|entry| {
         // Versions that are no longer served are dropped.
         let Some(path) = paths.get(&entry.api_version) else {
@@ -66,12 +72,11 @@ pub fn to_parent(scale: &Value, parent: &mut Value, api_version: &str, paths: &R
         let Some(path) = path.filter(|path| path.is_subset(&entry.fields)) else {
             return true;
         };
-        let mut in_scale = entry.clone();
-        in_scale.api_version = SCALE_VERSION.into();
-        match scaled.place_of(&in_scale) {
+        let in_scale = places.get_mut(&identity(entry, &SCALE_VERSION.into()));
+        match in_scale.and_then(VecDeque::pop_front) {
             // The entry is still present: the field did not change its owner.
             Some(place) => {
-                scaled.0.remove(place);
+                scaled[place] = None;
                 true
             }
             None => {
@@ -80,22 +85,47 @@ pub fn to_parent(scale: &Value, parent: &mut Value, api_version: &str, paths: &R
             }
         }
     });
-    for mut entry in scaled.0 {
+    let mut places: HashMap<Identity, usize> = HashMap::new();
+    for (place, entry) in managed.0.iter().enumerate() {
+        places
+            .entry(identity(entry, &entry.api_version))
+            .or_insert(place);
+    }
+    for mut entry in scaled.into_iter().flatten() {
         if !in_scale().is_subset(&entry.fields) {
             continue;
         }
         entry.api_version = api_version.into();
         entry.fields = own_path.clone();
-        match managed.place_of(&entry) {
-            Some(place) => managed.0[place].fields.unite(&entry.fields),
-            None => {
+        match places.entry(identity(&entry, &entry.api_version)) {
+            Occupied(place) => managed.0[*place.get()].fields.unite(&entry.fields),
+            Vacant(place) => {
                 // Upstream looks for the time in the parent's entries and finds none.
                 entry.time = None;
+                place.insert(managed.0.len());
                 managed.0.push(entry);
             }
         }
     }
     put(parent, managed);
+}
+
+/// What entries of one manager share: [`Entry::same_identity`].
+type Identity = (bool, Str, Str, Str);
+
+/// Returns the identity of an entry, as if it had the given version.
+fn identity(entry: &Entry, api_version: &Str) -> Identity {
+    let applied = entry.operation == Operation::Apply;
+    let version = match applied {
+        true => Str::default(),
+        false => api_version.clone(),
+    };
+    (
+        applied,
+        entry.manager.clone(),
+        entry.subresource.clone(),
+        version,
+    )
 }
 
 fn in_scale() -> FieldSet {

@@ -1,7 +1,7 @@
 //! Removes fields from objects, and fits sets of fields to a type.
 
 use super::{MergeRule, element, items::item_key, member, rule};
-use crate::fields::{FieldSet, ITSELF, children, field_key, owns};
+use crate::fields::{FieldSet, ITSELF, children, common, field_key, owns};
 use bareboat_api::{
     Map, Value,
     typing::{NodeType, TypeNode},
@@ -106,12 +106,9 @@ pub(crate) fn settle_along(fields: &mut FieldSet, along: &FieldSet, node: &dyn T
 }
 
 fn settle_common(fields: &mut Map, along: &Map, node: &dyn TypeNode) {
-    for (key, along) in children(along) {
-        let Some(Value::Object(below)) = fields.get_mut(key) else {
-            continue;
-        };
+    common(fields, along, |key, below, along| {
         if below.is_empty() {
-            continue;
+            return;
         }
         let node = below_type(node, key);
         if is_whole(node) {
@@ -119,7 +116,7 @@ fn settle_common(fields: &mut Map, along: &Map, node: &dyn TypeNode) {
         } else {
             settle_common(below, along, node);
         }
-    }
+    });
 }
 
 fn outgrown(fields: &Map, node: &dyn TypeNode) -> bool {

@@ -1,7 +1,7 @@
 //! Decisions: whether a request is allowed, and why. Roles and bindings are indexed in `policy`.
 
 use super::Policy;
-use crate::binding::{Binding, keys};
+use crate::binding::{Binding, Person, keys};
 use crate::role::resource_key;
 use crate::rule::Rule;
 use crate::slots::Slot;
@@ -115,17 +115,24 @@ impl Policy {
     pub fn decide(&self, user: &User, request: &Request<'_>) -> Outcome {
         let tables = self.tables.read();
         let (keys, resource) = (self.keys(user), resource_key(request, &self.hasher));
+        let person = Person::new(user);
+        let mut seen = person.has_many_groups().then(AHashSet::new);
         let mut outcome = Outcome::Refused;
         for namespace in areas(request.namespace()) {
             let Some(area) = tables.scopes.get(namespace) else {
                 continue;
             };
             for binding in area.bindings_of(&keys) {
+                if let Some(seen) = &mut seen
+                    && !seen.insert(Arc::as_ptr(binding))
+                {
+                    continue;
+                }
                 match &tables.slots.get(binding.role).role {
-                    Some(role) if role.allows(request, resource) && binding.is_for(user) => {
+                    Some(role) if role.allows(request, resource) && binding.is_for(&person) => {
                         return Outcome::Allowed;
                     }
-                    None if binding.is_for(user) => outcome = Outcome::RefusedForMissingRole,
+                    None if binding.is_for(&person) => outcome = Outcome::RefusedForMissingRole,
                     _ => {}
                 }
             }
@@ -138,6 +145,7 @@ impl Policy {
         let mut allowed = None;
         let mut missing = Vec::new();
         let resource = resource_key(request, &self.hasher);
+        let person = Person::new(user);
         self.visit(user, request.namespace(), |namespace, binding, slot| {
             let Some(role) = &slot.role else {
                 missing.push(slot.missing());
@@ -150,7 +158,7 @@ impl Policy {
                 "" => format!("ClusterRoleBinding \"{}\"", binding.name),
                 _ => format!("RoleBinding \"{}/{namespace}\"", binding.name),
             };
-            let who = binding.subjects.iter().find(|subject| subject.is(user));
+            let who = binding.subjects.iter().find(|subject| person.is(subject));
             allowed = Some(format!(
                 "RBAC: allowed by {place} of {} \"{}\" to {}",
                 slot.kind(),
@@ -216,17 +224,15 @@ impl Policy {
         mut visitor: impl FnMut(&str, &Binding, &Slot) -> bool,
     ) {
         let tables = self.tables.read();
-        let keys = self.keys(user);
+        let (keys, person) = (self.keys(user), Person::new(user));
         for namespace in areas(namespace) {
             let Some(area) = tables.scopes.get(namespace) else {
                 continue;
             };
-            let mut bindings: Vec<&Arc<Binding>> = area
-                .bindings_of(&keys)
-                .filter(|binding| binding.is_for(user))
-                .collect();
+            let mut bindings: Vec<&Arc<Binding>> = area.bindings_of(&keys).collect();
             bindings.sort_by_key(|binding| binding.order);
             bindings.dedup_by_key(|binding| binding.order);
+            bindings.retain(|binding| binding.is_for(&person));
             for binding in bindings {
                 if !visitor(namespace, binding, tables.slots.get(binding.role)) {
                     return;

@@ -5,6 +5,7 @@
 
 use crate::client;
 use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, names};
+use std::collections::HashSet;
 
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 
@@ -64,18 +65,18 @@ fn check_reviews(
         errors.push(FieldError::required(path.clone(), ""));
         return;
     }
-    let versions: Vec<&str> = reviews.iter().filter_map(Value::as_str).collect();
-    for (index, version) in versions.iter().enumerate() {
-        if versions[..index].contains(version) {
+    let mut seen = HashSet::new();
+    for (index, version) in reviews.iter().filter_map(Value::as_str).enumerate() {
+        if !seen.insert(version) {
             errors.push(FieldError::invalid(
                 path.index(index),
-                *version,
+                version,
                 "duplicate version",
             ));
             continue;
         }
         for problem in names::dns1035_label(version) {
-            errors.push(FieldError::invalid(path.index(index), *version, problem));
+            errors.push(FieldError::invalid(path.index(index), version, problem));
         }
     }
     if require_known && !has_known_review(reviews) {

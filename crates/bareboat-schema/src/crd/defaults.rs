@@ -7,7 +7,7 @@ use crate::metadata::coerce_embedded;
 use crate::prune::{is_meta, prune};
 use crate::schema::{Flags, Node};
 use crate::validate::{check_value, embedded_resources, resource};
-use bareboat_api::{FieldError, FieldErrors, FieldPath, Map, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Map, Value, interrupt};
 
 /// Checks every default of a schema.
 pub(super) fn check(
@@ -71,6 +71,9 @@ struct Walk {
 
 impl Walk {
     fn schema<'n>(&mut self, s: Props<'_>, node: &'n Node, path: &FieldPath, here: &Here<'n, '_>) {
+        if interrupt::requested() {
+            return;
+        }
         let mut here = *here;
         if node.has(Flags::EMBEDDED) || here.is_resource {
             here.resource = node;

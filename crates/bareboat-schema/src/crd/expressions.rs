@@ -4,7 +4,7 @@
 
 use crate::rules::{Rule, Wanted, check_expression, declare};
 use crate::schema::{Additional, Flags, Kind, Node};
-use bareboat_api::{FieldError, FieldErrors, FieldPath, Map, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Map, Value, interrupt};
 use bareboat_cel::{DeclType, estimate_cost};
 
 /// The cost limit of one expression, over all values it runs on.
@@ -109,6 +109,9 @@ impl Expressions {
         };
         let mut errors = FieldErrors::default();
         for (index, rule) in rules.list.iter().enumerate() {
+            if interrupt::requested() {
+                break;
+            }
             if rule.rule.trim().is_empty() {
                 continue;
             }

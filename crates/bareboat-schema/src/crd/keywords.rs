@@ -7,7 +7,8 @@ use super::lists::{list_map, map_and_set_items, non_atomic_set};
 use super::props::{Props, is_zero};
 use crate::path::field_path;
 use crate::schema::{Additional, Node};
-use bareboat_api::{FieldError, FieldErrors, FieldPath, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, interrupt};
+use std::cell::OnceCell;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] = [
@@ -75,6 +76,9 @@ struct Walk<'w> {
 
 impl Walk<'_> {
     fn schema(&mut self, s: Props<'_>, path: &FieldPath, here: Here<'_>) {
+        if interrupt::requested() {
+            return;
+        }
         let start = self.schema_errors.len();
         self.plain_keywords(s, path, &here);
         self.members(s, path, &here);
@@ -90,8 +94,19 @@ impl Walk<'_> {
             return;
         }
         let path = path.child("x-kubernetes-validations");
+        // Where there is no compiled schema, this one is compiled once for all of its rules.
+        let compiled = OnceCell::new();
+        let schema = || {
+            let parse = || crate::Schema::parse(&Value::Object(s.0.clone())).ok();
+            let schema: &Option<crate::Schema> = compiled.get_or_init(parse);
+            schema.as_ref().map(|schema| &*schema.root)
+        };
         for (index, rule) in rules.iter().enumerate() {
-            self.rule(s, here.node, rule, &path.index(index));
+            let leads_nowhere = |target: &str| {
+                let node = here.node.or_else(schema);
+                node.is_some_and(|node| field_path(target, node, true).is_err())
+            };
+            self.rule(rule, &path.index(index), leads_nowhere);
         }
         // Expressions over a schema with errors here or below would only add more errors.
         if self.schema_errors.len() == start
@@ -292,7 +307,7 @@ impl Walk<'_> {
         }
     }
 
-    fn rule(&mut self, schema: Props<'_>, node: Option<&Node>, rule: &Value, path: &FieldPath) {
+    fn rule(&mut self, rule: &Value, path: &FieldPath, leads_nowhere: impl Fn(&str) -> bool) {
         let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or("");
         let has_break = |text: &str| text.contains(['\n', '\r']);
         let errors = &mut self.schema_errors;
@@ -351,12 +366,7 @@ impl Walk<'_> {
         if has_break(target) {
             complain("must not contain line breaks");
         }
-        let leads_nowhere = match node {
-            Some(node) => field_path(target, node, true).is_err(),
-            None => crate::Schema::parse(&Value::Object(schema.0.clone()))
-                .is_ok_and(|compiled| field_path(target, &compiled.root, true).is_err()),
-        };
-        if leads_nowhere {
+        if leads_nowhere(target) {
             complain("must be a valid path");
         }
     }

@@ -1,6 +1,8 @@
-//! Validation of names, columns, subresources and deprecation of a definition.
+//! Validation of names, columns, subresources, deprecation and stored versions of a definition.
 
+use super::validate::versions;
 use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, names};
+use std::collections::HashSet;
 
 const COLUMN_TYPES: &str = "boolean,date,integer,number,string";
 const COLUMN_FORMATS: &str = "byte,date,date-time,double,float,int32,int64,password";
@@ -153,5 +155,55 @@ pub(super) fn check_subresources(value: Option<&Value>, at: &FieldPath, errors: 
         {
             errors.push(FieldError::invalid(at, path, detail));
         }
+    }
+}
+
+/// Checks that the storage version is among the stored versions, and that all of them exist.
+pub(super) fn check_stored_versions(crd: &Value, errors: &mut FieldErrors) {
+    let at = FieldPath::new("status").child("storedVersions");
+    let stored = crd
+        .at(&["status", "storedVersions"])
+        .and_then(Value::as_array)
+        .unwrap_or(&[]);
+    if stored.is_empty() {
+        errors.push(FieldError::invalid(
+            at,
+            Value::Null,
+            "must have at least one stored version",
+        ));
+        return;
+    }
+    fn named(version: &Value) -> Option<&str> {
+        version.get("name").and_then(Value::as_str)
+    }
+    let known: HashSet<Option<&str>> = stored.iter().map(Value::as_str).collect();
+    for version in versions(crd) {
+        // Each error shows all stored versions.
+        if errors.is_full() {
+            return;
+        }
+        let name = named(version);
+        let is_storage = version.get("storage").and_then(Value::as_bool) == Some(true);
+        if is_storage && !known.contains(&name) {
+            let name = name.unwrap_or("");
+            errors.push(FieldError::invalid(
+                at.clone(),
+                stored.to_vec(),
+                format!("must have the storage version {name}"),
+            ));
+        }
+    }
+    let known: HashSet<Option<&str>> = versions(crd).iter().map(named).collect();
+    for (index, name) in stored.iter().enumerate() {
+        if known.contains(&name.as_str()) {
+            continue;
+        }
+        let text = name.as_str().unwrap_or("");
+        let detail = format!(
+            "missing from spec.versions; {text} was previously a storage version, and must \
+             remain in spec.versions until a storage migration ensures no data remains \
+             persisted in {text} and removes {text} from status.storedVersions"
+        );
+        errors.push(FieldError::invalid(at.index(index), text, detail));
     }
 }

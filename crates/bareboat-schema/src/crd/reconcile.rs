@@ -7,7 +7,7 @@ use super::props::Props;
 use super::{conversion, is_condition_true, structural, validate};
 use bareboat_api::field::go_quote;
 use bareboat_api::{FieldError, FieldPath, Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// The names that other definitions of a group use.
 #[derive(Clone, Debug, Default)]
@@ -101,7 +101,9 @@ fn accept_names(crd: &Value, taken: &Taken, status: &mut Value) -> Option<(&'sta
         let problems: Vec<String> = match value {
             Value::Array(list) => {
                 let held = accepted.get(key).and_then(Value::as_array).unwrap_or(&[]);
-                let new = list.iter().filter(|name| !held.contains(name));
+                let held: HashSet<&str> = held.iter().filter_map(Value::as_str).collect();
+                let is_held = |name: &&Value| name.as_str().is_some_and(|name| held.contains(name));
+                let new = list.iter().filter(|name| !is_held(name));
                 new.filter_map(fresh).collect()
             }
             name => fresh(name).into_iter().collect(),

@@ -4,7 +4,7 @@
 //! Upstream: apiextensions pkg/apiserver/schema, validation.go, complete.go and convert.go.
 
 use super::props::{Props, is_zero};
-use bareboat_api::{FieldError, FieldErrors, FieldPath, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, interrupt};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Level {
@@ -60,6 +60,9 @@ pub(super) fn unsupported(schema: Props<'_>) -> Option<String> {
 }
 
 fn invariants(s: Props<'_>, level: Level, path: &FieldPath, errors: &mut FieldErrors) {
+    if interrupt::requested() {
+        return;
+    }
     let items = s.child("items");
     if s.kind() == "array" && items.is_none() {
         errors.push(FieldError::required(
@@ -244,6 +247,9 @@ fn value_validation(
 }
 
 fn nested(v: Props<'_>, skip_any_of: bool, path: &FieldPath, errors: &mut FieldErrors) {
+    if interrupt::requested() {
+        return;
+    }
     value_validation(v, skip_any_of, false, path, errors);
     if let Some(items) = v.child("items") {
         nested(items, false, &path.child("items"), errors);

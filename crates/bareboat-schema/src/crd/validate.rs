@@ -6,12 +6,14 @@
 
 use super::expressions::Expressions;
 use super::keywords::{self, Strictness};
-use super::parts::{check_column, check_deprecation, check_names, check_subresources};
+use super::parts::{
+    check_column, check_deprecation, check_names, check_stored_versions, check_subresources,
+};
 use super::props::Props;
 use super::selectable::check_selectable;
 use super::{approval, conversion, convert, defaults, lists, patterns, structural};
 use crate::Schema;
-use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, names};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Value, interrupt, names};
 use std::collections::{HashMap, HashSet};
 
 /// Returns the errors in a new definition; the caller checks its metadata, except for the name.
@@ -172,7 +174,7 @@ impl<'a> Validator<'a> {
         let about_names =
             |error: &FieldError| error.path.as_str().starts_with("status.acceptedNames");
         errors.extend(of_status.filter(|error| named_well || !about_names(error)));
-        self.check_stored_versions(errors);
+        check_stored_versions(self.crd, errors);
         approval::check(self.crd, self.old, errors);
         let kept = self.old.is_some_and(|old| {
             old.at(&["spec", "preserveUnknownFields"]) == Some(&Value::Bool(true))
@@ -330,6 +332,9 @@ impl<'a> Validator<'a> {
         at: &FieldPath,
         errors: &mut FieldErrors,
     ) {
+        if interrupt::requested() {
+            return;
+        }
         match key {
             "schema" => self.check_schema(version, structural, at, errors),
             "subresources" => check_subresources(version.get(key), at, errors),
@@ -451,50 +456,5 @@ impl<'a> Validator<'a> {
             !super::is_condition_true(old, "Established") || !conversion::bundle_is_valid(old)
         });
         conversion::check(conversion, at, require_known, allow_invalid_bundle, errors);
-    }
-
-    fn check_stored_versions(&self, errors: &mut FieldErrors) {
-        let at = FieldPath::new("status").child("storedVersions");
-        let stored = self
-            .crd
-            .at(&["status", "storedVersions"])
-            .and_then(Value::as_array)
-            .unwrap_or(&[]);
-        if stored.is_empty() {
-            errors.push(FieldError::invalid(
-                at,
-                Value::Null,
-                "must have at least one stored version",
-            ));
-            return;
-        }
-        let named = |version: &Value| version.get("name").cloned().unwrap_or_default();
-        for version in versions(self.crd) {
-            let name = named(version);
-            let is_storage = version.get("storage").and_then(Value::as_bool) == Some(true);
-            if is_storage && !stored.contains(&name) {
-                let name = name.as_str().unwrap_or("");
-                errors.push(FieldError::invalid(
-                    at.clone(),
-                    stored.to_vec(),
-                    format!("must have the storage version {name}"),
-                ));
-            }
-        }
-        for (index, name) in stored.iter().enumerate() {
-            if versions(self.crd)
-                .iter()
-                .any(|version| named(version) == *name)
-            {
-                continue;
-            }
-            let text = name.as_str().unwrap_or("");
-            let detail = format!(
-                "missing from spec.versions; {text} was previously a storage version, and must \
-                 remain in spec.versions until a storage migration ensures no data remains \
-                 persisted in {text} and removes {text} from status.storedVersions"
-            );
-            errors.push(FieldError::invalid(at.index(index), text, detail));
-        }
     }
 }

@@ -6,8 +6,9 @@ use super::routes::route;
 use super::run::{Compiled, check_move};
 use super::{declaration, place_of_annotation};
 use crate::{Schema, SchemaCache};
-use bareboat_api::{FieldError, FieldErrors, FieldPath, Str, Value};
+use bareboat_api::{FieldError, FieldErrors, FieldPath, Str, Value, interrupt};
 use bareboat_cel::DeclType;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The maximum size of all annotations of an object; larger ones are rejected as metadata.
@@ -70,6 +71,8 @@ pub(in crate::crd) fn check(crd: &Value, old: Option<&Value>, errors: &mut Field
 }
 
 fn check_versions(pairs: &[Pair], names: &[Str], path: &FieldPath, errors: &mut FieldErrors) {
+    let ways: HashSet<(&Str, &Str)> = pairs.iter().map(|pair| (&pair.from, &pair.to)).collect();
+    let mut seen = HashSet::new();
     for (index, pair) in pairs.iter().enumerate() {
         let at = path.index(index);
         for (key, version) in [("from", &pair.from), ("to", &pair.to)] {
@@ -82,13 +85,11 @@ fn check_versions(pairs: &[Pair], names: &[Str], path: &FieldPath, errors: &mut 
             let detail = "must be another version than from";
             errors.push(FieldError::invalid(at.child("to"), pair.to.clone(), detail));
         }
-        let same = |other: &&Pair| other.from == pair.from && other.to == pair.to;
-        if pairs[..index].iter().any(|other| same(&other)) {
+        if !seen.insert((&pair.from, &pair.to)) {
             let value = format!("from {} to {}", pair.from, pair.to);
             errors.push(FieldError::duplicate(at.clone(), value));
         }
-        let back = |other: &Pair| other.from == pair.to && other.to == pair.from;
-        if !pairs.iter().any(back) {
+        if !ways.contains(&(&pair.to, &pair.from)) {
             errors.push(FieldError::required(
                 at.clone(),
                 format!(
@@ -124,18 +125,42 @@ fn check_overlaps(pair: &Pair, at: &FieldPath, errors: &mut FieldErrors) {
         )
         .collect();
     for (places, what) in [(written, "written"), (taken, "removed")] {
+        let mut before = Places::default();
         for (index, (place, at)) in places.iter().enumerate() {
-            let clash = places[..index]
-                .iter()
-                .find(|(other, _)| other.overlaps(place));
-            if let Some((other, elsewhere)) = clash {
+            if let Some(first) = before.overlapping(place) {
+                let (other, elsewhere) = &places[first];
                 let detail = format!(
                     "{} and {} overlap, and {} is {what} by {elsewhere} already",
                     place.text, other.text, other.text
                 );
                 errors.push(FieldError::invalid(at.clone(), place.text.clone(), detail));
             }
+            before.add(place, index);
         }
+    }
+}
+
+/// Places by their steps. Two places overlap if one is the other or inside it.
+#[derive(Default)]
+struct Places<'p> {
+    /// The first place with exactly these steps.
+    exact: HashMap<&'p [Str], usize>,
+    /// The first place that begins with these steps.
+    inside: HashMap<&'p [Str], usize>,
+}
+
+impl<'p> Places<'p> {
+    fn add(&mut self, place: &'p ConversionPath, index: usize) {
+        self.exact.entry(place.steps()).or_insert(index);
+        for steps in place.prefixes() {
+            self.inside.entry(steps).or_insert(index);
+        }
+    }
+
+    /// Returns the first place that overlaps the given one.
+    fn overlapping(&self, place: &ConversionPath) -> Option<usize> {
+        let around = place.prefixes().filter_map(|steps| self.exact.get(steps));
+        around.chain(self.inside.get(place.steps())).min().copied()
     }
 }
 
@@ -186,6 +211,9 @@ fn check_pairs(
         let (Some(source), Some(target)) = (schema(&pair.from), schema(&pair.to)) else {
             continue;
         };
+        if interrupt::requested() {
+            return;
+        }
         let at = path.index(index);
         for change in &pair.moves {
             if let Err(problem) = check_move(pair, change, source, target) {

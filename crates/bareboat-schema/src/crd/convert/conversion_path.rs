@@ -54,9 +54,14 @@ impl ConversionPath {
         })
     }
 
-    /// Whether one of two places is the other or inside it.
-    pub(super) fn overlaps(&self, other: &ConversionPath) -> bool {
-        self.steps.iter().zip(&other.steps).all(|(a, b)| a == b)
+    /// Returns the steps.
+    pub(super) fn steps(&self) -> &[Str] {
+        &self.steps
+    }
+
+    /// Returns the steps of this place and of all places around it.
+    pub(super) fn prefixes(&self) -> impl Iterator<Item = &[Str]> {
+        (1..=self.steps.len()).map(|end| &self.steps[..end])
     }
 
     pub(super) fn is_in_metadata(&self) -> bool {
