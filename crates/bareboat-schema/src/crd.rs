@@ -34,6 +34,7 @@ pub use crate::shape::{CustomShape, SchemaText};
 use crate::{Schema, SchemaCache};
 use bareboat_api::kind::{Names, Scope};
 use bareboat_api::{Map, Str, Value};
+use std::cmp::Ordering;
 
 /// A parsed definition, as the server needs it; schemas stay in the object.
 #[derive(Clone, Debug)]
@@ -136,14 +137,35 @@ impl Definition {
 
     /// Returns the warning sent with every answer for a deprecated version.
     pub fn deprecation_warning(&self, name: &str) -> Option<String> {
-        let version = self.version(name).filter(|version| version.deprecated)?;
+        self.deprecation_of(self.version(name)?, self.recommended())
+    }
+
+    /// Returns the preferred one of the served versions that are not deprecated.
+    pub fn recommended(&self) -> Option<&Version> {
+        let fresh = self.versions.iter().filter(|v| v.served && !v.deprecated);
+        fresh.reduce(
+            |best, other| match compare_versions(&other.name, &best.name) {
+                Ordering::Greater => other,
+                _ => best,
+            },
+        )
+    }
+
+    /// Returns the warning for a deprecated version, which names the recommended one if that is newer.
+    pub fn deprecation_of(
+        &self,
+        version: &Version,
+        recommended: Option<&Version>,
+    ) -> Option<String> {
+        if !version.deprecated {
+            return None;
+        }
         if let Some(text) = &version.deprecation_warning {
             return Some(text.to_string());
         }
-        let (group, kind) = (&self.group, &self.accepted.kind);
-        let better = self.served_versions().into_iter().find(|other| {
-            !other.deprecated && compare_versions(&other.name, name) == std::cmp::Ordering::Greater
-        });
+        let (group, kind, name) = (&self.group, &self.accepted.kind, &version.name);
+        let better =
+            recommended.filter(|other| compare_versions(&other.name, name) == Ordering::Greater);
         Some(match better {
             Some(better) => format!(
                 "{group}/{name} {kind} is deprecated; use {group}/{} {kind}",
@@ -160,6 +182,12 @@ pub fn schema_of<'v>(crd: &'v Value, version: &str) -> Option<&'v Value> {
         .iter()
         .find(|found| found.get("name").and_then(Value::as_str) == Some(version))?
         .at(&["schema", "openAPIV3Schema"])
+}
+
+/// Returns the schema of each version, in the order of [`Definition::versions`].
+pub fn schemas_of(crd: &Value) -> impl Iterator<Item = Option<&Value>> {
+    let versions = validate::versions(crd).iter();
+    versions.map(|version| version.at(&["schema", "openAPIV3Schema"]))
 }
 
 /// Compiles the schema of a version; a version without one allows any object.

@@ -79,8 +79,11 @@ fn write(mut crd: Value, old: Option<Value>) {
     let _ = crd::reconcile(&crd, &crd::Taken::default(), "now");
     let known = crd::Definition::parse(&crd);
     let cache = SchemaCache::new();
+    let recommended = known.recommended();
+    for (version, schema) in known.versions.iter().zip(crd::schemas_of(&crd)) {
+        let _ = (known.deprecation_of(version, recommended), schema);
+    }
     if let Some(version) = known.versions.first() {
-        let _ = known.deprecation_warning(&version.name);
         crd::compile(&crd, &version.name, &cache);
     }
     let _ = crd::Conversions::of(&crd, &cache);

@@ -62,14 +62,21 @@ pub(super) fn of(
         status_keeps_metadata: false,
         ..Policy::default()
     };
-    let mut versions: Vec<&crd::Version> = definition.versions.iter().collect();
-    versions.sort_by(|a, b| crd::compare_versions(&b.name, &a.name));
-    for version in versions {
+    // Both are looked up once: a definition may have very many versions.
+    let schemas = crd::schemas_of(crd);
+    let recommended = definition.recommended();
+    let mut versions: Vec<_> = definition.versions.iter().zip(schemas).collect();
+    versions.sort_by(|(a, _), (b, _)| crd::compare_versions(&b.name, &a.name));
+    for (version, schema) in versions {
         if version.status {
             kind.policy.generation = Generation::OutsideStatus;
         }
         kind.versions
-            .push(version_of(definition, version, crd, entry, warm));
+            .push(version_of(definition, version, schema, entry, warm));
+        let warning = definition.deprecation_of(version, recommended);
+        if let (Some(warning), Some(added)) = (warning, kind.versions.last_mut()) {
+            added.deprecation = Some(Str::new(warning));
+        }
     }
     if let Some(storage) = definition.storage_version() {
         kind.storage_api_version = kind.api_version(&storage.name);
@@ -80,7 +87,7 @@ pub(super) fn of(
 fn version_of(
     definition: &Definition,
     version: &crd::Version,
-    crd: &Value,
+    schema: Option<&Value>,
     entry: &Arc<Entry>,
     warm: &Arc<Warm>,
 ) -> Version {
@@ -95,11 +102,11 @@ fn version_of(
         .selectable
         .iter()
         .map(|path| SelectableField::at_path(path.trim_start_matches('.')));
-    let shape = LazyShape::new(definition, version, crd, entry.clone(), warm);
+    let shape = LazyShape::new(definition, version, schema, entry.clone(), warm);
     Version {
         name: version.name.clone(),
         served: version.served,
-        deprecation: definition.deprecation_warning(&version.name).map(Str::new),
+        deprecation: None,
         shape: Arc::new(shape),
         columns: columns::of(version),
         subresources,

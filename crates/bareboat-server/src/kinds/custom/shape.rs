@@ -27,7 +27,7 @@ impl LazyShape {
     pub(super) fn new(
         definition: &Definition,
         version: &crd::Version,
-        crd: &Value,
+        schema: Option<&Value>,
         entry: Arc<Entry>,
         warm: &Arc<Warm>,
     ) -> LazyShape {
@@ -36,7 +36,7 @@ impl LazyShape {
             version: version.name.clone(),
             scale: version.scale.clone(),
             preserve_unknown: definition.preserve_unknown_fields,
-            fingerprint: fingerprint(crd, &version.name, definition.preserve_unknown_fields),
+            fingerprint: fingerprint(schema, definition.preserve_unknown_fields),
             compiled: Lazy::new(warm),
             warm: warm.clone(),
         }
@@ -63,10 +63,10 @@ pub(super) fn read(entry: &Entry) -> Value {
 }
 
 /// Hashes everything that determines how stored objects are read.
-fn fingerprint(crd: &Value, version: &str, preserve_unknown: bool) -> u64 {
+fn fingerprint(schema: Option<&Value>, preserve_unknown: bool) -> u64 {
     let mut hasher = Sha256::new();
     hasher.update([u8::from(preserve_unknown)]);
-    if let Some(schema) = crd::schema_of(crd, version) {
+    if let Some(schema) = schema {
         hasher.update(schema.to_json());
     }
     let digest = hasher.finalize();
