@@ -13,7 +13,7 @@ pub(crate) use reviewed::could_not_review;
 
 use crate::authn::{CredentialHeaders, bearer, with_bearer};
 use crate::request::info::RequestInfo;
-use crate::server::serve::SocketClient;
+use crate::server::door::SocketClient;
 use crate::server::state::State;
 use bareboat_api::Value;
 use bareboat_api::kind::{AskedRight, User};

@@ -1,9 +1,9 @@
 //! Authentication of one request: by the certificate of its connection, or by credentials in its head.
 
+use super::door::{Door, SocketClient};
 use super::error::Error;
 use super::paths;
 use super::refusal::Refusal;
-use super::serve::{Door, SocketClient};
 use super::state::State;
 use crate::authn::{self, BadCredentials, Evidence, Peer};
 use crate::connections::{Close, Line};

@@ -2,10 +2,11 @@
 
 use super::Server;
 use super::carrier::Carrier;
+use super::door::{Door, SocketClient};
 use super::drive::until_done;
 use super::first_head::{self, Begun};
 use super::http2;
-use super::serve::{self, Door, SocketClient};
+use super::serve;
 use super::state::{Ending, State};
 use crate::authn::{ConnectionIdentity, Peer};
 use crate::connections::{Close, Line, Metered, Streaming};

@@ -2,6 +2,7 @@
 
 use super::authenticate::authenticate;
 use super::deadline::{deadline, late, until};
+use super::door::Door;
 use super::error::Error;
 use super::fresh;
 use super::head::{AUDIT_ID, Wanted, audit_id, without_credentials};
@@ -12,13 +13,12 @@ use super::stopping::{self, Parting, stopping};
 use crate::aggregation;
 use crate::annex::{self, Claimed};
 use crate::audit::Arrival;
-use crate::authn::{self, ConnectionIdentity, Peer};
-use crate::connections::Line;
+use crate::authn;
 use crate::diagnostics::{self, Stage, Trace};
 use crate::flow::{self, Class, Unread, Visitor};
 use crate::metrics::{Answered, RemoteLabels, Sight};
 use crate::reply::{self, Response, compress_if_wanted, status_response};
-use crate::request::ask::{Ask, Basis, Came, Warnings};
+use crate::request::ask::{Ask, Basis, Warnings};
 use crate::request::body::RequestBody;
 use crate::request::info::RequestInfo;
 use crate::request::query::Query;
@@ -42,41 +42,6 @@ const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
 /// The longest time a request waits in a queue.
 const MOST_PATIENCE: Duration = Duration::from_secs(60);
 
-/// The origin of a request.
-pub(crate) enum Door {
-    /// Over a connection, perhaps with a client certificate.
-    Socket(Arc<SocketClient>),
-    /// An in-process request.
-    InProcess(Arc<User>),
-    /// An in-process request whose writes are stored, whatever answers the writes of clients.
-    Store(Arc<User>),
-    /// An in-process request to the raw endpoint.
-    Raw(Arc<User>),
-}
-
-/// The client of a connection.
-pub(crate) struct SocketClient {
-    /// Address and certificates of the client.
-    pub(crate) peer: Peer,
-    /// The user of the client certificate.
-    pub(crate) identity: ConnectionIdentity,
-    /// The connection in the table of open connections.
-    pub(crate) line: Arc<Line>,
-}
-
-impl Door {
-    /// Returns the origin of a request, for headers to other servers.
-    fn came(&self) -> Came {
-        match self {
-            Door::InProcess(_) | Door::Store(_) | Door::Raw(_) => Came::default(),
-            Door::Socket(client) => Came {
-                from: client.peer.address.map(|address| address.ip()),
-                encrypted: client.peer.encrypted,
-            },
-        }
-    }
-}
-
 /// Answers one request; turns every failure into an answer.
 pub(crate) async fn serve(
     state: Arc<State>,
@@ -88,7 +53,7 @@ pub(crate) async fn serve(
     if matches!(door, Door::Socket(_)) && state.is_closed() {
         return stopping::closed();
     }
-    let late = state.is_ending();
+    let is_late = state.is_ending();
     let (mut head, body) = request.into_parts();
     let headers = Arc::new(std::mem::take(&mut head.headers));
     let recorder = state.spans.as_ref();
@@ -108,7 +73,7 @@ pub(crate) async fn serve(
         headers,
         trace: trace.clone(),
         body,
-        late,
+        is_late,
     };
     // Pinned where it is made: it is large, and every adapter would move it.
     let mut walk = pin!(walk(&state, door, arrived, query));
@@ -213,7 +178,7 @@ struct Arrived {
     trace: Arc<Trace>,
     body: RequestBody,
     /// Whether the shutdown had begun.
-    late: bool,
+    is_late: bool,
 }
 
 async fn walk(
@@ -260,7 +225,7 @@ async fn rooms(
         headers,
         trace,
         body,
-        late,
+        is_late,
     } = arrived;
     if fresh::is_needed(state, &query, &info) {
         Box::pin(fresh::barrier(state)).await?;
@@ -302,7 +267,7 @@ async fn rooms(
         (Some(_), _) => may_stream(&info, &headers),
         (None, None) => is_patient(state, &info),
     };
-    let parting = Parting::new(late, head.method.is_safe());
+    let parting = Parting::new(is_late, head.method.is_safe());
     // An annex ends its streams itself.
     let is_cut_off = streams && claimed.is_none() && info.verb != "watch";
     if parting.is_late() && (remote.is_some() || is_cut_off) {
