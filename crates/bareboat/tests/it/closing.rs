@@ -1,7 +1,7 @@
 //! A dropped server releases its file; one that shuts down answers the requests that clients have sent.
 
 use crate::socket::{As, Connection, narrow, tls};
-use crate::support::{MAPS, config_map, read};
+use crate::support::{MAPS, Requests as _, config_map, read};
 use bareboat::api::kind::{BoxFuture, User};
 use bareboat::api::{Status, Value, value};
 use bareboat::controllers::{Client, Controllers};
