@@ -1,5 +1,6 @@
 //! Tests of the sync with members that are not servers: a model with a history, ghosts with computed objects, and liars.
 
+mod disk;
 mod fleets;
 mod ghost;
 mod hub;
