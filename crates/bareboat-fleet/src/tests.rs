@@ -1,6 +1,7 @@
 //! Tests of the sync with members that are not servers: a model with a history, ghosts with computed objects, and liars.
 
 mod disk;
+mod failures;
 mod fleets;
 mod ghost;
 mod hub;

@@ -106,6 +106,8 @@ pub(crate) struct Session {
     definitions: Option<Definitions>,
     /// Types that a complete answer lacked, and since when.
     absent: BTreeMap<TypeKey, Instant>,
+    /// Whether a type could not be started.
+    lacks_types: bool,
 }
 
 impl Session {
@@ -121,6 +123,7 @@ impl Session {
             streaming: Arc::new(Streaming::new(true)),
             definitions: None,
             absent: BTreeMap::new(),
+            lacks_types: false,
         }
     }
 
@@ -229,8 +232,8 @@ impl Session {
             match health.judge(found) {
                 Probe::Healthy => {
                     let due = asked.elapsed() >= settings.discovery_interval;
-                    let due =
-                        due || (!self.absent.is_empty() && asked.elapsed() >= settings.absent_for);
+                    let waits = !self.absent.is_empty() || self.lacks_types;
+                    let due = due || (waits && asked.elapsed() >= settings.absent_for);
                     if !negotiated || due {
                         if !negotiated {
                             self.open(&api).await;
