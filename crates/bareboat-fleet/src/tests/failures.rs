@@ -99,3 +99,35 @@ async fn a_type_that_cannot_be_noted_on_a_full_disk_starts_when_there_is_room() 
     hub.ready("g").await;
     hub.fleet.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_synced_with_settings_that_cannot_be_read() {
+    let hub = Hub::start().await;
+    let ghost = Ghost::new(10);
+    hub.join("g", &ghost).await;
+    hub.in_sync("g").await;
+    // Without this setting more would be synced.
+    let later = "{namespaces: [default], later: true}";
+    let sync = "fleet.bareboat.dev/sync";
+    hub.annotate_unchecked("g", sync, later).await;
+    let invalid = ("False".to_owned(), "InvalidSyncResources".to_owned());
+    hub.until("the condition says so", || async {
+        hub.condition("g", "Validated").await == invalid
+    })
+    .await;
+    hub.until("nothing is synced", || async {
+        hub.sync_condition("g", "pods").await[0] == "Stop"
+    })
+    .await;
+    assert_eq!(hub.rows("g", "", "pods"), 10, "rows stay");
+    for kind in ["SynchroRunning", "Ready"] {
+        assert_eq!(hub.condition("g", kind).await.0, "False", "{kind}");
+    }
+    hub.annotate_unchecked("g", sync, "{namespaces: [default]}")
+        .await;
+    hub.in_sync("g").await;
+    hub.ready("g").await;
+    let valid = ("True".to_owned(), "Validated".to_owned());
+    assert_eq!(hub.condition("g", "Validated").await, valid);
+    hub.fleet.stop().await;
+}

@@ -12,6 +12,7 @@ use bareboat_api::{Status, Value, value};
 use bareboat_controllers::Client;
 use bareboat_server::Server;
 use bareboat_shelf::{Engine, KindId, MemberId, Shelf};
+use bareboat_storage::Write;
 use bareboat_views::{Members as _, Place};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -223,6 +224,25 @@ impl Hub {
                 changed.expect("a PediaCluster can be changed");
             }
             outcome => drop(outcome.expect("a PediaCluster can be created")),
+        }
+    }
+
+    /// Sets an annotation of a PediaCluster in the store, as another version of this program may have done.
+    pub(super) async fn annotate_unchecked(&self, name: &str, key: &str, text: &str) {
+        let store = self.server.store();
+        let resource = store.resource(crate::kinds::CLUSTER_STORE);
+        loop {
+            let found = resource.get(name).expect("the PediaCluster is there");
+            let parsed = bareboat_wire::json::parse(found.json()).expect("it is JSON");
+            let mut object = parsed.value;
+            let metadata = object.make_object().object_mut("metadata");
+            let annotations = metadata.object_mut("annotations");
+            annotations.insert(key, Value::string(text));
+            let write = Write::replace(&resource, &found, object.to_json().into());
+            // The status may be written at the same time.
+            if store.commit(write).await.is_ok() {
+                return;
+            }
         }
     }
 
