@@ -12,6 +12,7 @@ mod network;
 mod noise;
 mod peers;
 mod rig;
+mod secrets;
 mod shared;
 mod sync;
 mod writer;

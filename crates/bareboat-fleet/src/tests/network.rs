@@ -2,6 +2,7 @@
 
 mod annotations;
 mod identity;
+mod trust;
 
 use super::hub::settings;
 use crate::Fleet;
