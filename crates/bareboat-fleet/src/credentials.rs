@@ -237,6 +237,142 @@ mod tests {
         assert!(forwarding(&annotated("missing"), &access, &secret).is_err());
     }
 
+    /// A kubeconfig of the member `https://own`, whose cluster and user have something else, too.
+    fn kubeconfig(cluster: &str, user: &str) -> String {
+        format!(
+            "current-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+             clusters: [{{name: a, cluster: {{server: 'https://own/'{cluster}}}}}]\nusers: [{{name: a, user: {{token: of-file{user}}}}}]\n"
+        )
+    }
+
+    /// Reads a PediaCluster with one Secret, `s`.
+    fn with_secret(spec: Value, data: &[(&str, &str)]) -> Result<Access, String> {
+        let secret = |name: &str, key: &str| {
+            let found = data.iter().find(|(known, _)| name == "s" && *known == key);
+            found.map(|(_, text)| text.as_bytes().to_vec())
+        };
+        read(&cluster(spec), &secret)
+    }
+
+    #[test]
+    fn a_kubeconfig_is_used_before_all_other_fields() {
+        let file = kubeconfig("", "");
+        let encoded = BASE64_STANDARD.encode(&file);
+        let other = BASE64_STANDARD.encode("other");
+        let from = value!({
+            "kubeconfig": {"name": "s", "key": "config"}, "token": {"name": "s", "key": "token"},
+            "ca": {"name": "s", "key": "ca"},
+        });
+        let secret = [("config", file.as_str()), ("token", "x"), ("ca", "x")];
+        let inline = with_secret(
+            value!({
+                "kubeconfig": (encoded.as_str()), "apiserver": "https://other", "caData": (other.as_str()),
+                "tokenData": (other.as_str()), "authenticationFrom": (from.clone()),
+            }),
+            &secret,
+        );
+        // The Secret has another token; a kubeconfig in it is used all the same.
+        let referred = with_secret(
+            value!({"apiserver": "https://other", "authenticationFrom": (from.clone())}),
+            &secret,
+        );
+        for access in [inline, referred] {
+            let access = access.expect("it is complete");
+            assert_eq!(access.url, "https://own");
+            assert_eq!(access.token.as_deref(), Some("of-file"));
+            assert_eq!(access.authorities, None, "it has no CA");
+        }
+        // A token in the object is used before a kubeconfig in a Secret.
+        let token = with_secret(
+            value!({"apiserver": "https://other", "tokenData": (other.as_str()), "authenticationFrom": from}),
+            &secret,
+        );
+        let token = token.expect("it is complete");
+        assert_eq!(
+            (token.url.as_str(), token.token.as_deref()),
+            ("https://other", Some("other"))
+        );
+    }
+
+    #[test]
+    fn a_certificate_and_its_key_may_be_in_a_secret() {
+        let spec = |cert: &str, key: &str| {
+            value!({"apiserver": "https://a", "authenticationFrom": {
+                "cert": {"name": "s", "key": cert}, "key": {"name": "s", "key": key},
+            }})
+        };
+        let secret = [("tls.crt", "chain"), ("tls.key", "key")];
+        let access = with_secret(spec("tls.crt", "tls.key"), &secret).expect("it is complete");
+        let certificate = access.certificate.clone();
+        assert_eq!(certificate, Some(("chain".to_owned(), "key".to_owned())));
+        assert_eq!(access.token, None);
+        let changed = [("tls.crt", "chain"), ("tls.key", "other")];
+        let changed = with_secret(spec("tls.crt", "tls.key"), &changed).expect("it is complete");
+        assert_ne!(access.digest(), changed.digest());
+        let missing = with_secret(spec("tls.crt", "missing"), &secret);
+        let missing = missing.err();
+        assert_eq!(missing.as_deref(), Some("the Secret s has no key missing"));
+        let alone = value!({"apiserver": "https://a", "authenticationFrom": {"cert": {"name": "s", "key": "tls.crt"}}});
+        let alone = with_secret(alone, &secret).err();
+        assert_eq!(alone.as_deref(), Some("a client certificate needs its key"));
+    }
+
+    #[test]
+    fn a_kubeconfig_in_a_secret_may_name_neither_programs_nor_files() {
+        let spec =
+            || value!({"authenticationFrom": {"kubeconfig": {"name": "s", "key": "config"}}});
+        let judge = |file: &str| with_secret(spec(), &[("config", file)]);
+        assert!(judge(&kubeconfig("", "")).is_ok());
+        let users = [
+            ("exec", "{command: /bin/sh}"),
+            ("auth-provider", "{name: gcp}"),
+            ("tokenFile", "/etc/token"),
+            ("client-certificate", "/etc/cert"),
+            ("client-key", "/etc/key"),
+            ("username", "joe"),
+            ("password", "hidden"),
+            ("as", "joe"),
+        ];
+        let clusters = [
+            ("certificate-authority", "/etc/ca"),
+            ("proxy-url", "'http://proxy'"),
+            ("tls-server-name", "other"),
+            ("insecure-skip-tls-verify", "true"),
+        ];
+        let users =
+            users.map(|(field, value)| (field, kubeconfig("", &format!(", {field}: {value}"))));
+        let clusters =
+            clusters.map(|(field, value)| (field, kubeconfig(&format!(", {field}: {value}"), "")));
+        for (field, file) in users.into_iter().chain(clusters) {
+            let why = judge(&file).expect_err(field);
+            assert!(why.contains(field), "{field}: {why}");
+            assert!(!why.contains("of-file") && !why.contains("hidden"), "{why}");
+        }
+        let plain = kubeconfig("", "").replace("https://", "http://");
+        assert!(judge(&plain).is_err());
+    }
+
+    #[test]
+    fn without_a_ca_those_of_the_system_count() {
+        let token = BASE64_STANDARD.encode("t");
+        let spec = value!({"apiserver": "https://a", "tokenData": (token.as_str())});
+        let outbound = |annotation: &str| {
+            let annotations = value!({"fleet.bareboat.dev/insecure": annotation});
+            let object = value!({"metadata": {"name": "c1", "annotations": annotations}, "spec": (spec.clone())});
+            let object = Object::try_from(object).expect("an object");
+            let access = read(&object, &|_, _| None).expect("it is complete");
+            let outbound = access.outbound().expect("it is well formed");
+            assert_eq!(outbound.authorities, None);
+            (outbound.insecure, access.digest())
+        };
+        for other in ["", "false", "True", "yes"] {
+            assert!(!outbound(other).0, "{other}");
+        }
+        assert!(outbound("true").0);
+        // The connection is made anew when the annotation changes.
+        assert_ne!(outbound("true").1, outbound("false").1);
+    }
+
     #[test]
     fn a_member_without_credentials_is_invalid() {
         let none = access(value!({"apiserver": "https://a"}));

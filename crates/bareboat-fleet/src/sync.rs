@@ -70,6 +70,13 @@ pub(crate) struct Failure {
     pub(crate) message: String,
 }
 
+impl Failure {
+    /// Returns whether the fleet may not read the type. Such an answer costs the member little.
+    fn is_refusal(&self) -> bool {
+        matches!(self.reason, "Unauthorized" | "Forbidden")
+    }
+}
+
 impl From<MemberError> for Failure {
     fn from(error: MemberError) -> Failure {
         let reason = match &error {
@@ -191,6 +198,9 @@ impl TypeSync {
                         backoff.wait().await;
                     }
                     Err(End::Failed(failure)) => {
+                        if failure.is_refusal() {
+                            allowance.give_back();
+                        }
                         self.failed(failure);
                         backoff.wait().await;
                     }

@@ -75,6 +75,13 @@ impl Live {
                 "members of system:masters are not passed on to members of the fleet; act as another user, or set the annotation fleet.bareboat.dev/masters: \"true\" on the PediaCluster",
             ));
         }
+        if !is_exact(user) {
+            return Err(Status::new(
+                403,
+                "Forbidden",
+                "the user is not passed on to members of the fleet: the name is empty, or the name, the uid, a group or an attribute begins or ends with a blank, which headers lose",
+            ));
+        }
         let name = HeaderName::from_static;
         headers.push((name("impersonate-user"), user.name.to_string()));
         for group in user.groups.iter().filter(|group| !is_implied(group)) {
@@ -146,6 +153,17 @@ fn unreachable(member: &str) -> Status {
 fn named(member: &str, mut status: Status) -> Status {
     status.message = format!("the member {member}: {}", status.message);
     status
+}
+
+/// Returns whether the member would see the same user. Receivers remove blanks at the ends of headers, and would see another one;
+/// without a name they would see the account of the fleet.
+fn is_exact(user: &User) -> bool {
+    let is_trimmed = |text: &str| text.trim_matches([' ', '\t']) == text;
+    !user.name.is_empty()
+        && is_trimmed(&user.name)
+        && is_trimmed(&user.uid)
+        && user.groups.iter().all(|group| is_trimmed(group))
+        && user.extra.values().flatten().all(|text| is_trimmed(text))
 }
 
 /// Groups that every server adds itself.

@@ -76,5 +76,6 @@ pub use row::{Directory, KindId, KindInfo, MemberId, Narrow, Row};
 pub use seen::Seen;
 pub use shelf::{
     Expired, Following, Owner, OwnerSearch, Position, Replayed, Settings, Shelf, ShelfError,
+    file_engine,
 };
 pub use where_sql::{WhereError, parse_where};

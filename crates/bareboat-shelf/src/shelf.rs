@@ -68,6 +68,14 @@ impl Default for Settings {
     }
 }
 
+/// Opens the engine of a file, or creates the file: for an engine that has this one inside.
+pub fn file_engine(
+    path: impl AsRef<Path>,
+    settings: &Settings,
+) -> Result<Box<dyn Engine>, ShelfError> {
+    Ok(Box::new(Sqlite::open(path.as_ref(), settings)?))
+}
+
 /// An index of objects with their bodies on disk.
 pub struct Shelf {
     engine: Box<dyn Engine>,
@@ -96,8 +104,8 @@ struct Names {
 impl Shelf {
     /// Opens the file of a shelf, or creates it.
     pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Shelf, ShelfError> {
-        let engine = Sqlite::open(path.as_ref(), &settings)?;
-        Shelf::over(Box::new(engine), settings)
+        let engine = file_engine(path, &settings)?;
+        Shelf::over(engine, settings)
     }
 
     /// Makes a shelf of an engine.

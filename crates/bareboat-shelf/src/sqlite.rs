@@ -187,3 +187,75 @@ impl Engine for Sqlite {
         indexes::remove(self, no)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Change, Draft, KindInfo, Shelf};
+    use bareboat_api::value;
+
+    #[test]
+    fn a_full_disk_is_named_and_writes_go_on_when_there_is_room() {
+        let dir = tempfile::tempdir().expect("a directory can be made");
+        let (path, settings) = (dir.path().join("fleet.db"), Settings::default());
+        let shelf = Shelf::open(&path, settings.clone()).expect("a shelf can be opened");
+        let (member, _) = shelf.add_member("c1", "").expect("a member can be added");
+        let kind = KindInfo {
+            group: String::new(),
+            resource: "pods".to_owned(),
+            kind: "Pod".to_owned(),
+            namespaced: false,
+        };
+        let kind = shelf.add_kind(&kind).expect("a kind can be added");
+        let directory = shelf.directory();
+        drop(shelf);
+        let engine = Sqlite::open(&path, &settings).expect("a shelf can be opened");
+        let context = Context {
+            directory: &directory,
+            names: 0,
+            now: 1,
+            watched: false,
+            most_rows: 1000,
+            most_bytes: 1 << 30,
+            fence: None,
+        };
+        let put = |number: usize| {
+            let object = value!({
+                "apiVersion": "v1", "kind": "Pod", "spec": {"text": ("x".repeat(5000))},
+                "metadata": {"name": (format!("p{number}")), "uid": (format!("u{number}")), "resourceVersion": "1"},
+            });
+            let draft = Draft::new("c1", object).expect("the object is well formed");
+            let batch = Batch {
+                member,
+                kind,
+                changes: vec![Change::Put(Box::new(draft))],
+                progress: None,
+            };
+            engine.apply(&[batch], &context).map(|written| written.last)
+        };
+        let first = put(0).expect("there is room");
+        // The file may not grow: SQLite says the same as on a full disk.
+        let limit = |pages: i64| {
+            let writer = engine.writer.lock();
+            let limited =
+                writer
+                    .connection
+                    .pragma_update_and_check(None, "max_page_count", pages, |row| row.get(0));
+            limited.map(|_: i64| ()).expect("pages can be limited");
+        };
+        limit(1);
+        let refused = (1..10).find_map(|number| put(number).err());
+        let refused = refused.expect("the disk is full");
+        assert!(refused.is_full(), "{refused}");
+        let mut count = 0;
+        let read = engine.read(&mut |session| {
+            count = session.standing()?.last;
+            Ok(())
+        });
+        read.expect("reads go on");
+        assert!(count >= first, "{count} {first}");
+        limit(1 << 20);
+        let next = put(20).expect("there is room again");
+        assert!(next > first);
+    }
+}

@@ -235,11 +235,7 @@ async fn claim(member: &Client, hub: &Client, flags: &JoinFlags) -> Result<()> {
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{ACCOUNT}");
     match member.get(&path, "application/json").await {
         Ok(lease) => {
-            let holder = lease
-                .at(&["spec", "holderIdentity"])
-                .and_then(Value::as_str);
-            let other = holder.filter(|holder| !holder.is_empty() && *holder != own);
-            if other.is_some() && !flags.force {
+            if is_of_another(&lease, own) && !flags.force {
                 bail!("another server syncs this member already; --force takes it over");
             }
         }
@@ -256,6 +252,14 @@ async fn claim(member: &Client, hub: &Client, flags: &JoinFlags) -> Result<()> {
         .await
         .with_context(failed("the Lease in the member"))?;
     Ok(())
+}
+
+/// Returns whether a Lease names another server.
+fn is_of_another(lease: &Value, own: &str) -> bool {
+    let holder = lease
+        .at(&["spec", "holderIdentity"])
+        .and_then(Value::as_str);
+    holder.is_some_and(|holder| !holder.is_empty() && holder != own)
 }
 
 /// Waits for the token of an account.
@@ -405,4 +409,19 @@ pub(super) fn unjoin(flags: &UnjoinFlags) -> Result<()> {
         println!("{name} left the fleet");
         Ok(())
     })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_another;
+    use bareboat::api::{Value, value};
+
+    #[test]
+    fn a_lease_of_another_server_is_recognised() {
+        let lease = |spec: Value| value!({"metadata": {"name": "bareboat-fleet"}, "spec": spec});
+        assert!(is_of_another(&lease(value!({"holderIdentity": "b"})), "a"));
+        assert!(!is_of_another(&lease(value!({"holderIdentity": "a"})), "a"));
+        assert!(!is_of_another(&lease(value!({"holderIdentity": ""})), "a"));
+        assert!(!is_of_another(&lease(value!({})), "a"));
+    }
 }

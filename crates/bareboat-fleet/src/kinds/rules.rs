@@ -52,11 +52,12 @@ impl Strategy for ClusterRules {
                     "spec.{key}: everyone who may read this object can read the credential; spec.authenticationFrom names a Secret instead"
                 ));
             }
-            if new.annotation(INSECURE) == Some("true") {
-                warnings.push(format!(
-                    "metadata.annotations[{INSECURE}]: the certificate of the member is not verified"
-                ));
-            }
+        }
+        let insecure = |object: &Object| object.annotation(INSECURE) == Some("true");
+        if ctx.subresource.is_none() && insecure(new) && !old.is_some_and(insecure) {
+            warnings.push(format!(
+                "metadata.annotations[{INSECURE}]: the certificate of the member is not verified"
+            ));
         }
         warnings
     }

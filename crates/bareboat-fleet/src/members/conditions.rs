@@ -60,6 +60,13 @@ impl Conditions {
         ]
     }
 
+    /// The sync does not run for now.
+    pub(crate) fn pause(&mut self, why: &str) {
+        if self.running.reason == "Running" {
+            self.running = Condition::new(false, "Pending", why);
+        }
+    }
+
     /// The condition `Ready`, which follows from the others.
     pub(crate) fn ready(&self) -> Condition {
         let all = self.all();

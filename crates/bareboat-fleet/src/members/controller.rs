@@ -352,7 +352,11 @@ impl Controller {
             }
         }
         let options = object.annotation(SYNC).map(SyncOptions::parse);
-        let options = options.and_then(Result::ok).unwrap_or_default();
+        let (options, invalid) = match options.transpose() {
+            Ok(options) => (options.unwrap_or_default(), None),
+            // Another version of this program wrote it. Without the settings more would be synced than they allow.
+            Err(why) => (SyncOptions::default(), Some(format!("{SYNC}: {why}"))),
+        };
         let all_custom = object.at(&["spec", "syncAllCustomResources"]);
         let secrets = self.store.resource(SECRET_STORE);
         let namespace = &self.common.settings.namespace;
@@ -379,6 +383,7 @@ impl Controller {
                 all_custom: all_custom == Some(&Value::Bool(true)),
                 options: Arc::new(options),
             },
+            invalid,
             warning,
         }
     }

@@ -62,6 +62,8 @@ pub(crate) struct Desired {
     /// How requests of users are forwarded. The session does not need it.
     pub(crate) forwarding: Result<Access, String>,
     pub(crate) wanted: Wanted,
+    /// Why it is not known what is to be synced, if it is not.
+    pub(crate) invalid: Option<String>,
     /// What is missing but no error, for the message of the condition `Validated`.
     pub(crate) warning: String,
 }
@@ -69,7 +71,10 @@ pub(crate) struct Desired {
 impl Desired {
     /// Returns whether nothing changed for the session.
     pub(crate) fn is_same(&self, other: &Desired) -> bool {
-        self.same_access(other) && self.wanted == other.wanted && self.warning == other.warning
+        self.same_access(other)
+            && self.wanted == other.wanted
+            && self.invalid == other.invalid
+            && self.warning == other.warning
     }
 
     fn same_access(&self, other: &Desired) -> bool {
@@ -106,6 +111,8 @@ pub(crate) struct Session {
     definitions: Option<Definitions>,
     /// Types that a complete answer lacked, and since when.
     absent: BTreeMap<TypeKey, Instant>,
+    /// Whether a type could not be started.
+    lacks_types: bool,
 }
 
 impl Session {
@@ -121,6 +128,7 @@ impl Session {
             streaming: Arc::new(Streaming::new(true)),
             definitions: None,
             absent: BTreeMap::new(),
+            lacks_types: false,
         }
     }
 
@@ -145,6 +153,11 @@ impl Session {
                 }
                 Err(why) => Err(why.clone()),
             };
+            let connected = connected.map_err(|why| ("InvalidConfig", why));
+            let connected = match &now.invalid {
+                Some(why) => connected.and(Err(("InvalidSyncResources", why.clone()))),
+                None => connected,
+            };
             let go_on = match connected {
                 Ok(api) => {
                     let valid = Condition::new(true, "Validated", now.warning.clone());
@@ -152,13 +165,16 @@ impl Session {
                         .set_condition(|conditions| conditions.validated = valid);
                     self.follow(api, now, &mut desired).await
                 }
-                Err(why) => {
+                Err((reason, why)) => {
                     self.state.set_condition(|conditions| {
-                        conditions.validated = Condition::new(false, "InvalidConfig", why);
+                        conditions.validated = Condition::new(false, reason, why);
                         conditions.healthy =
                             Condition::unknown("MonitorStop", "the member cannot be reached");
+                        conditions.pause("the PediaCluster is not valid");
                     });
-                    self.remove_unwanted(&now.wanted).await;
+                    if now.invalid.is_none() {
+                        self.remove_unwanted(&now.wanted).await;
+                    }
                     desired.changed().await.is_ok()
                 }
             };
@@ -192,7 +208,7 @@ impl Session {
                         return false;
                     }
                     let next = desired.borrow_and_update().clone();
-                    if !next.same_access(&now) {
+                    if !next.same_access(&now) || next.invalid.is_some() {
                         return true;
                     }
                     let valid = Condition::new(true, "Validated", next.warning.clone());
@@ -229,8 +245,8 @@ impl Session {
             match health.judge(found) {
                 Probe::Healthy => {
                     let due = asked.elapsed() >= settings.discovery_interval;
-                    let due =
-                        due || (!self.absent.is_empty() && asked.elapsed() >= settings.absent_for);
+                    let waits = !self.absent.is_empty() || self.lacks_types;
+                    let due = due || (waits && asked.elapsed() >= settings.absent_for);
                     if !negotiated || due {
                         if !negotiated {
                             self.open(&api).await;
@@ -261,10 +277,7 @@ impl Session {
                         negotiated = false;
                     }
                     self.state.set_condition(|conditions| {
-                        if conditions.running.reason == "Running" {
-                            let why = "the member is not healthy";
-                            conditions.running = Condition::new(false, "Pending", why);
-                        }
+                        conditions.pause("the member is not healthy");
                     });
                 }
             }

@@ -48,6 +48,11 @@ impl Allowance {
         }
     }
 
+    /// Takes a list back that the member refused.
+    pub(super) fn give_back(&mut self) {
+        self.left = self.left.saturating_add(1).min(MOST);
+    }
+
     /// Waits until one more list is possible.
     pub(super) async fn take(&mut self) {
         loop {
@@ -85,6 +90,13 @@ mod tests {
         assert_eq!(began.elapsed(), Duration::ZERO);
         allowance.take().await;
         assert!(began.elapsed() >= interval);
+        // What was refused does not count.
+        let began = Instant::now();
+        for _ in 0..10 * MOST {
+            allowance.give_back();
+            allowance.take().await;
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]

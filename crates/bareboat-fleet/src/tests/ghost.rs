@@ -7,7 +7,7 @@ use bareboat_api::kind::BoxFuture;
 use bareboat_api::{Value, value};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast;
@@ -35,6 +35,8 @@ pub(super) struct State {
     /// The discovery of its groups, apart from core.
     pub(super) groups: Result<Value, u16>,
     pub(super) lists: usize,
+    /// Paths that the hub may not read.
+    pub(super) forbidden: BTreeSet<String>,
     /// The version of the whole member.
     version: u64,
 }
@@ -76,6 +78,7 @@ impl Ghost {
                 namespaces: BTreeMap::new(),
                 groups: Ok(groups(&[("apps", "deployments", "Deployment", "Current")])),
                 lists: 0,
+                forbidden: BTreeSet::new(),
                 version: 1_000_000,
             }),
             events: broadcast::channel(64).0,
@@ -187,6 +190,10 @@ impl Ghost {
     fn answer(&self, target: &str) -> Answer {
         let path = target.split('?').next().unwrap_or(target);
         let query = query(target);
+        if self.state.lock().forbidden.contains(path) {
+            let message = format!("the hub may not read {path}");
+            return document(403, &value!({"message": message}));
+        }
         let version = self.state.lock().version.to_string();
         let empty = value!({"metadata": {"resourceVersion": (version.as_str())}, "items": []});
         if query.contains_key("watch") {

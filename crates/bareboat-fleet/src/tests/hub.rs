@@ -12,6 +12,7 @@ use bareboat_api::{Status, Value, value};
 use bareboat_controllers::Client;
 use bareboat_server::Server;
 use bareboat_shelf::{Engine, KindId, MemberId, Shelf};
+use bareboat_storage::Write;
 use bareboat_views::{Members as _, Place};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -39,7 +40,7 @@ pub(super) struct Hub {
     server: Server,
 }
 
-fn settings() -> FleetSettings {
+pub(super) fn settings() -> FleetSettings {
     FleetSettings {
         probe_interval: Duration::from_millis(100),
         // Long enough that a busy machine is not taken for a dead member.
@@ -68,8 +69,12 @@ impl Hub {
 
     /// A hub with its objects in a database.
     pub(super) async fn start_on(engine: Box<dyn Engine>) -> Hub {
+        Hub::start_on_with(engine, settings()).await
+    }
+
+    pub(super) async fn start_on_with(engine: Box<dyn Engine>, settings: FleetSettings) -> Hub {
         let dir = Arc::new(tempfile::tempdir().expect("a directory can be made"));
-        Hub::start_with(dir, Arc::default(), settings(), None, None, Some(engine)).await
+        Hub::start_with(dir, Arc::default(), settings, None, None, Some(engine)).await
     }
 
     /// Another hub of the same store and the same members, with its objects in the same database.
@@ -182,9 +187,25 @@ impl Hub {
         .await
     }
 
+    /// Ends the hub as a crash does, loses its shelf, and starts another.
+    pub(super) async fn lose_shelf(self) -> Hub {
+        self.die().await;
+        let files = std::fs::read_dir(self.dir.path()).expect("the directory can be read");
+        for file in files {
+            let path = file.expect("a file has a name").path();
+            std::fs::remove_file(path).expect("a file can be removed");
+        }
+        self.crash().await
+    }
+
+    /// Makes a ghost reachable under a name.
+    pub(super) fn know(&self, name: &str, ghost: &Arc<Ghost>) {
+        self.ghosts.lock().insert(name.to_owned(), ghost.clone());
+    }
+
     /// Lets a ghost join.
     pub(super) async fn join(&self, name: &str, ghost: &Arc<Ghost>) {
-        self.ghosts.lock().insert(name.to_owned(), ghost.clone());
+        self.know(name, ghost);
         let rules =
             value!([{"group": "", "resources": ["pods"]}, {"group": "*", "resources": ["*"]}]);
         self.apply(name, rules).await;
@@ -203,6 +224,25 @@ impl Hub {
                 changed.expect("a PediaCluster can be changed");
             }
             outcome => drop(outcome.expect("a PediaCluster can be created")),
+        }
+    }
+
+    /// Sets an annotation of a PediaCluster in the store, as another version of this program may have done.
+    pub(super) async fn annotate_unchecked(&self, name: &str, key: &str, text: &str) {
+        let store = self.server.store();
+        let resource = store.resource(crate::kinds::CLUSTER_STORE);
+        loop {
+            let found = resource.get(name).expect("the PediaCluster is there");
+            let parsed = bareboat_wire::json::parse(found.json()).expect("it is JSON");
+            let mut object = parsed.value;
+            let metadata = object.make_object().object_mut("metadata");
+            let annotations = metadata.object_mut("annotations");
+            annotations.insert(key, Value::string(text));
+            let write = Write::replace(&resource, &found, object.to_json().into());
+            // The status may be written at the same time.
+            if store.commit(write).await.is_ok() {
+                return;
+            }
         }
     }
 
@@ -227,6 +267,25 @@ impl Hub {
             text.unwrap_or("").to_owned()
         };
         (text("status"), text("reason"))
+    }
+
+    /// Status, reason and message of the sync of a resource.
+    pub(super) async fn sync_condition(&self, name: &str, resource: &str) -> [String; 3] {
+        let cluster = self.cluster(name).await.unwrap_or_default();
+        let list = |of: &Value, path: &[&str]| -> Vec<Value> {
+            let list = of.at(path).and_then(Value::as_array);
+            list.unwrap_or_default().to_vec()
+        };
+        let groups = list(&cluster, &["status", "syncResources"]);
+        let mut resources = groups.iter().flat_map(|group| list(group, &["resources"]));
+        let is = |one: &Value| one.get("name").and_then(Value::as_str) == Some(resource);
+        let found = resources.find(is).unwrap_or_default();
+        let condition = list(&found, &["syncConditions"]).into_iter().next();
+        let condition = condition.unwrap_or_default();
+        ["status", "reason", "message"].map(|key| {
+            let text = condition.get(key).and_then(Value::as_str);
+            text.unwrap_or("").to_owned()
+        })
     }
 
     /// Waits until something holds.

@@ -1,5 +1,6 @@
 //! A shelf, its writer and the task of one type, which can crash and start again.
 
+use super::disk::Disk;
 use super::model::{Key, Known, Model, ModelApi};
 use crate::api::MemberApi;
 use crate::discovery::ApiResource;
@@ -30,11 +31,11 @@ pub(super) struct Rig {
     pub(super) streaming: Arc<Streaming>,
     /// Marks which parts of objects are synced.
     pub(super) mark: String,
+    pub(super) disk: Disk,
 }
 
-fn open(dir: &TempDir, settings: &FleetSettings) -> Arc<Shelf> {
-    let shelf = Shelf::open(dir.path().join("fleet.db"), settings.shelf.clone());
-    Arc::new(shelf.expect("a shelf can be opened"))
+fn open(dir: &TempDir, settings: &FleetSettings, disk: &Disk) -> Arc<Shelf> {
+    Arc::new(disk.shelf(&dir.path().join("fleet.db"), &settings.shelf))
 }
 
 fn start_writer(shelf: &Arc<Shelf>, settings: &FleetSettings) -> (Writer, JoinHandle<()>) {
@@ -58,7 +59,8 @@ impl Rig {
 
     pub(super) fn with(settings: FleetSettings) -> Rig {
         let dir = tempfile::tempdir().expect("a directory can be made");
-        let shelf = open(&dir, &settings);
+        let disk = Disk::default();
+        let shelf = open(&dir, &settings, &disk);
         let (member, _) = shelf.add_member("c1", "").expect("a member can be added");
         let kind = shelf.add_kind(&KindInfo {
             group: String::new(),
@@ -80,6 +82,7 @@ impl Rig {
             reports: Arc::default(),
             streaming: Arc::new(Streaming::new(true)),
             mark: "v1".to_owned(),
+            disk,
         }
     }
 
@@ -145,7 +148,7 @@ impl Rig {
         while Arc::strong_count(&self.shelf) > 1 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        self.shelf = open(&self.dir, &self.settings);
+        self.shelf = open(&self.dir, &self.settings, &self.disk);
         (self.writer, self.writing) = start_writer(&self.shelf, &self.settings);
     }
 

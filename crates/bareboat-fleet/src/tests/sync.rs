@@ -63,6 +63,43 @@ async fn what_could_not_be_written_is_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_full_disk_pauses_the_sync_and_reads_go_on() {
+    let model = Model::new();
+    model.put("a", 1);
+    model.put("b", 1);
+    let mut rig = Rig::new();
+    rig.follow(&model);
+    rig.settled(&model).await;
+    let before = rig.rows();
+    rig.disk.fill();
+    model.put("c", 1);
+    model.delete("a");
+    while rig.last_failure().is_none() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let failure = rig.last_failure().unwrap_or_default();
+    assert_eq!(failure, "ShelfFull: the disk of the shelf is full");
+    // It stays so for long, and what was written is read all the time.
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(rig.rows(), before);
+    rig.disk.clear();
+    rig.settled(&model).await;
+    assert_eq!(model.counts().0, 1, "nothing was listed again");
+    // The same while everything is listed.
+    rig.stop().await;
+    model.put("d", 1);
+    model.compact();
+    rig.disk.fill();
+    rig.reports.lock().clear();
+    rig.follow(&model);
+    while rig.last_failure().is_none() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    rig.disk.clear();
+    rig.settled(&model).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_compaction_leads_to_one_list_and_only_differences_are_written() {
     let model = Model::new();
     for name in ["a", "b", "c", "d", "e"] {

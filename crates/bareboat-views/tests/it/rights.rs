@@ -2,6 +2,8 @@
 
 use crate::rig::{P, Rig, pod, user};
 use bareboat::api::value;
+use bareboat_shelf::Settings as ShelfSettings;
+use bareboat_views::{Authorization, Settings};
 
 /// Gives a user rules in the whole hub, or in a namespace.
 pub(crate) async fn grant(rig: &Rig, who: &str, namespace: &str, rules: serde_json::Value) {
@@ -49,6 +51,11 @@ pub(crate) fn members(names: &[&str]) -> serde_json::Value {
 
 pub(crate) async fn filled() -> Rig {
     let rig = Rig::start().await;
+    fill(&rig).await;
+    rig
+}
+
+async fn fill(rig: &Rig) {
     for namespace in ["a", "b"] {
         let body = format!(r#"{{"metadata": {{"name": "{namespace}"}}}}"#);
         rig.send("POST", "/api/v1/namespaces", &body, &[])
@@ -59,7 +66,14 @@ pub(crate) async fn filled() -> Rig {
         rig.put(cluster, pod("a", "x", "Running"));
         rig.put(cluster, pod("b", "y", "Running"));
     }
-    rig
+}
+
+/// A right to paths below the views, with the names that Clusterpedia's rules have: `resources/SECOND` named FIRST.
+fn path(first: &str, second: &str, verb: &str) -> serde_json::Value {
+    let resource = format!("resources/{second}");
+    serde_json::json!([{
+        "apiGroups": ["clusterpedia.io"], "resources": [resource], "resourceNames": [first], "verbs": [verb],
+    }])
 }
 
 #[tokio::test]
@@ -319,4 +333,84 @@ async fn rights_on_events_are_those_of_the_group_in_the_path() {
     assert_eq!(rig.get_as("ann", &visible).await.names(), ["c1/a/e"]);
     let watch = format!("{}?watch=true", path("apis/events.k8s.io"));
     rig.get_as("ann", &watch).await.expect(403);
+}
+
+/// A rig with users who have rights to paths, and one with rights to objects.
+async fn with_paths(authorization: Authorization) -> Rig {
+    let settings = Settings {
+        authorization,
+        ..Settings::default()
+    };
+    let rig = Rig::with(false, settings, ShelfSettings::default()).await;
+    fill(&rig).await;
+    grant(&rig, "ann", "", path("api", "v1", "get")).await;
+    grant(&rig, "bob", "", path("clusters", "c1", "get")).await;
+    grant(&rig, "cid", "", members(&[])).await;
+    grant(&rig, "cid", "", read(&["pods"])).await;
+    rig
+}
+
+#[tokio::test]
+async fn the_path_decides_alone_only_if_the_setting_says_so() {
+    let pods = format!("{P}/api/v1/pods");
+    let of_one = format!("{P}/clusters/c1/api/v1/pods");
+    let asked = [
+        ("ann", &pods, 200, 403),
+        ("ann", &of_one, 403, 403),
+        ("bob", &pods, 403, 403),
+        ("bob", &of_one, 200, 403),
+        ("cid", &pods, 403, 200),
+        ("cid", &of_one, 403, 200),
+        ("dot", &pods, 403, 403),
+    ];
+    let by_path = with_paths(Authorization::Path).await;
+    let by_rights = with_paths(Authorization::Hub).await;
+    for (user, target, path, hub) in asked {
+        by_path.get_as(user, target).await.expect(path);
+        by_rights.get_as(user, target).await.expect(hub);
+    }
+}
+
+#[tokio::test]
+async fn who_may_get_a_path_reads_all_below_it_and_writes_nothing() {
+    let rig = with_paths(Authorization::Path).await;
+    let secret = value!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "a", "name": "s"},
+        "data": {"password": "aHVudGVyMg=="},
+    });
+    rig.put("c1", secret);
+    let all = ["c1/a/x", "c2/a/x", "c1/b/y", "c2/b/y"];
+    let pods = format!("{P}/api/v1/pods");
+    assert_eq!(rig.get_as("ann", &pods).await.names(), all);
+    let visible = format!("{pods}?visible=true");
+    assert_eq!(rig.get_as("ann", &visible).await.names(), all);
+    let namespace = format!("{P}/api/v1/namespaces/b/pods");
+    let some = rig.get_as("ann", &namespace).await;
+    assert_eq!(some.names(), ["c1/b/y", "c2/b/y"]);
+    let watch = format!("{pods}?watch=true");
+    let mut events = rig.watch_as(user("ann"), &watch, &[]).await;
+    let first = events.take(4).await;
+    assert_eq!(first, all.map(|name| format!("ADDED {name}")));
+    // Values of Secrets stay digests.
+    let secrets = rig.get_as("ann", &format!("{P}/api/v1/secrets")).await;
+    let text = String::from_utf8_lossy(&secrets.expect(200).bytes).into_owned();
+    assert!(
+        text.contains("sha256:") && !text.contains("aHVudGVyMg"),
+        "{text}"
+    );
+    // Another path is another right.
+    let deployments = format!("{P}/apis/apps/v1/deployments");
+    rig.get_as("ann", &deployments).await.expect(403);
+    // A write has its own verb.
+    let one = format!("{P}/clusters/c1/api/v1/namespaces/a/pods/x");
+    rig.get_as("bob", &one).await.expect(200);
+    let delete = async |code: u16| {
+        let sent = rig.send_as(user("bob"), "DELETE", &one, "", &[]).await;
+        sent.expect(code);
+    };
+    delete(403).await;
+    assert!(rig.data.forwarded.lock().is_empty());
+    grant(&rig, "bob", "", path("clusters", "c1", "delete")).await;
+    delete(200).await;
+    assert_eq!(rig.data.forwarded.lock().len(), 1);
 }

@@ -304,6 +304,26 @@ fn the_program_joins_searches_and_unjoins() {
         "{}",
         second.all()
     );
+    // With --force it may, and then the first one needs it, too.
+    let holder = || {
+        member
+            .gives("get lease bareboat-fleet -n bareboat-fleet -o jsonpath={.spec.holderIdentity}")
+    };
+    let own = |hub: &Kubectl| hub.gives("get namespace kube-system -o jsonpath={.metadata.uid}");
+    assert_eq!(holder(), own(&fleet.hub));
+    let join = format!("fleet join c1 --member-kubeconfig {path} --resource configmaps");
+    let taken = other.program(&format!("{join} --force"));
+    assert!(taken.status.success(), "{}", taken.all());
+    assert_eq!(holder(), own(&other.hub));
+    let found = other.program("fleet search configmaps --name found");
+    assert!(found.stdout.contains("found-me"), "{}", found.all());
+    let again = fleet.program(&join);
+    assert!(
+        !again.status.success() && again.stderr.contains("--force"),
+        "{}",
+        again.all()
+    );
+    assert_eq!(holder(), own(&other.hub));
     let left = fleet.program(&format!("fleet unjoin c1 --member-kubeconfig {path}"));
     assert!(left.status.success(), "{}", left.all());
     fleet.hub.until_no_more("get pediaclusters -o name", "c1");

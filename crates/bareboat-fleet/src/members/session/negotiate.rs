@@ -119,6 +119,8 @@ impl Session {
                 problem = Some(why);
             }
         }
+        // The shelf may have been full for a moment.
+        self.lacks_types = problem.is_some();
         let secrets = chosen.get(&(String::new(), "secrets".to_owned()));
         let shows = wanted.options.full_secrets && secrets.is_some_and(|one| one.named);
         self.state.set_shows_secrets(shows);
