@@ -104,6 +104,83 @@ fn ports(ports: Value, order: Option<Value>) -> Value {
     json!({"spec": {"containers": [container]}})
 }
 
+/// Returns an entry of `managedFields` for fields that no object has.
+fn manager(number: usize, version: &str, operation: &str, fields: usize) -> Value {
+    let fields = (0..fields).map(|field| (format!("f:{number}-{field}"), json!({})));
+    let fields: serde_json::Map<String, Value> = fields.collect();
+    json!({"manager": format!("m{number}"), "operation": operation, "apiVersion": version,
+        "fieldsType": "FieldsV1", "fieldsV1": {"f:data": fields}})
+}
+
+/// Returns a ConfigMap with entries of managers.
+fn managed(count: usize, entry: impl Fn(usize) -> Value) -> Value {
+    let mut object = with("a", "managedFields", list(count, entry));
+    object["data"] = map(count, |n| format!("a{n}"));
+    object
+}
+
+/// Clients may send any list of managers.
+async fn measure_managers() {
+    let path = || format!("{MAPS}/a");
+    let put = |body: Value| ("PUT", path(), "application/json", body, 200);
+    let apply = |keys: usize| {
+        let mut object = config_map("a");
+        object["data"] = map(keys, |n| format!("b{n}"));
+        let path = format!("{MAPS}/a?fieldManager=one&force=true");
+        ("PATCH", path, APPLY, object, 200)
+    };
+    check("managers", |count| {
+        vec![post(managed(count, |n| manager(n, "v1", "Apply", 1)), 201)]
+    })
+    .await;
+    check("managers that update", |count| {
+        vec![post(managed(count, |n| manager(n, "v1", "Update", 5)), 201)]
+    })
+    .await;
+    check("managers with unknown versions", |count| {
+        let entry = |n: usize| manager(n, &format!("v{n}"), "Update", 1);
+        vec![post(managed(count, entry), 201)]
+    })
+    .await;
+    check(
+        "managers of which every second one keeps a field",
+        |count| {
+            let entry = |n: usize| manager(n, "v1", "Apply", n % 2);
+            vec![post(managed(count, entry), 201)]
+        },
+    )
+    .await;
+    check("fields of one manager", |count| {
+        vec![post(managed(1, |n| manager(n, "v1", "Apply", count)), 201)]
+    })
+    .await;
+    check("managers in an update", |count| {
+        let all = || managed(count, |n| manager(n, "v1", "Apply", 1));
+        let mut new = all();
+        new["data"] = map(count, |n| format!("b{n}"));
+        vec![post(all(), 201), put(new)]
+    })
+    .await;
+    check("managers with unknown versions in an update", |count| {
+        let entry = |n: usize| manager(n, &format!("v{n}"), "Apply", 1);
+        vec![post(config_map("a"), 201), put(managed(count, entry))]
+    })
+    .await;
+    check("managers at the first apply", |count| {
+        let all = managed(count, |n| manager(n, "v1", "Apply", 5));
+        vec![post(all, 201), apply(count)]
+    })
+    .await;
+    check(
+        "managers at an apply without fields of the one before",
+        |count| {
+            let all = managed(count, |n| manager(n, "v1", "Apply", 5));
+            vec![post(all, 201), apply(count), apply(1)]
+        },
+    )
+    .await;
+}
+
 #[test]
 fn cost_grows_linearly_with_the_length_of_a_request() {
     alone(
@@ -192,6 +269,7 @@ async fn measure() {
         ]
     })
     .await;
+    measure_managers().await;
     check("ports by server-side apply", |count| {
         let path = format!("{PODS}/p?fieldManager=one&force=true");
         let first = pod(list(count, port));
