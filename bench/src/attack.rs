@@ -1,10 +1,13 @@
 //! Runs one attack at a time while another client works.
 //!
 //! The attacker is this program in its own process at the lowest priority, so that the server is measured and not a
-//! shortage of processors. The attacks are in `attack/kinds`.
+//! shortage of processors. The attacks are in `attack/kinds`; `attack/past` and `attack/unread` have the
+//! larger ones.
 
 mod kinds;
+mod past;
 mod storms;
+mod unread;
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -52,6 +55,8 @@ pub(crate) fn attacks<'a>(bench: &'a mut Bench<'_>) -> Measuring<'a> {
         let chosen = &bench.args.attacks;
         let wanted = |attack: &&Attack| chosen.is_empty() || chosen.contains(attack);
         for attack in kinds::ALL.iter().filter(wanted) {
+            past::prepare(*attack, bench).await?;
+            bench.settle().await?;
             // The baseline is measured each time, because the machine's state changes.
             let quiet = beat(&bench.server.access, span).await?;
             bench.server.forget_peak()?;

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
-use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use super::storms;
+use super::{past, storms, unread};
 use crate::bench::{Bench, CRDS, namespace};
 use crate::credentials::Access;
 use crate::http1::{self, Connection};
@@ -17,14 +16,16 @@ use crate::load::Load;
 
 /// Number of clients of one attack.
 const CLIENTS: usize = 4;
-const GROUP: &str = "attack.example";
-const SMALL: &str = "/api/v1/namespaces/attack-small/configmaps";
-const LARGE: &str = "/api/v1/namespaces/attack-large/configmaps";
+pub(super) const GROUP: &str = "attack.example";
+/// Kind whose second version a server converts that never answers.
+pub(super) const SILENT: &str = "silents";
+pub(super) const SMALL: &str = "/api/v1/namespaces/attack-small/configmaps";
+pub(super) const LARGE: &str = "/api/v1/namespaces/attack-large/configmaps";
 /// Number of small objects, for lists that cost processor time.
 const SMALL_OBJECTS: usize = 20_000;
 /// Number of large objects, for responses that cost memory.
-const LARGE_OBJECTS: usize = 40;
-const LARGE_BYTES: usize = 512 * 1024;
+pub(super) const LARGE_OBJECTS: usize = 40;
+pub(super) const LARGE_BYTES: usize = 512 * 1024;
 
 /// A type of attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -49,18 +50,30 @@ pub(crate) enum Attack {
     RuleStrings,
     /// Nested defaults.
     Defaults,
-    /// Lists at an exact old version.
+    /// Lists at an exact old version, since which there were very many events.
     ExactLists,
-    /// Watches that resume over large events and are not read.
+    /// Lists at a version that is older than the events in memory.
+    PastLists,
+    /// Continue tokens, each of another state.
+    ContinueTokens,
+    /// Watches that begin with large objects and are not read.
     UnreadWatches,
+    /// Watches that resume over large events and are not read.
+    ResumedWatches,
     /// Indented lists that are not read.
     UnreadLists,
+    /// Protobuf lists that are not read.
+    UnreadProtobufLists,
+    /// Indented lists on many streams of few connections that are not read.
+    UnreadStreams,
     /// Protobuf bodies with many empty parts.
     ProtobufBodies,
     /// Sockets that send nothing.
     SilentSockets,
     /// Requests with unknown methods, without credentials.
     Methods,
+    /// Lists that wait for a conversion whose server accepts connections and says nothing.
+    SilentConverter,
     /// Lists of everything over 200 connections; the row `neighbour` runs it as an ordinary user.
     Neighbour,
     /// Watches that come and go.
@@ -103,11 +116,17 @@ pub(crate) const ALL: &[Attack] = &[
     Attack::RuleStrings,
     Attack::Defaults,
     Attack::ExactLists,
+    Attack::PastLists,
+    Attack::ContinueTokens,
     Attack::UnreadWatches,
+    Attack::ResumedWatches,
     Attack::UnreadLists,
+    Attack::UnreadProtobufLists,
+    Attack::UnreadStreams,
     Attack::ProtobufBodies,
     Attack::SilentSockets,
     Attack::Methods,
+    Attack::SilentConverter,
 ];
 
 impl Attack {
@@ -177,7 +196,12 @@ pub(crate) async fn run(attack: Attack, kubeconfig: &Path) -> Result<()> {
         Attack::RulePatterns => post(&custom("patterns"), &object("Patterns", many_texts())),
         Attack::RuleStrings => post(&custom("texts"), &object("Texts", json!("a".repeat(1000)))),
         Attack::Defaults => post(&custom("nests"), &object("Nests", json!({}))),
-        Attack::ExactLists => exact_list(&access).await?,
+        Attack::ExactLists => past::exact_list(&access, &format!("{SMALL}?limit=1")).await?,
+        Attack::PastLists => {
+            let request = past::exact_list(&access, LARGE).await?;
+            return press(&access, &request, 20).await;
+        }
+        Attack::ContinueTokens => return past::continue_tokens(&access).await,
         Attack::ProtobufBodies => http1::request(
             &access,
             "POST",
@@ -189,11 +213,22 @@ pub(crate) async fn run(attack: Attack, kubeconfig: &Path) -> Result<()> {
             let path = format!(
                 "{LARGE}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
             );
-            return leave_unread(&access, &get(&access, &path, "application/json"), 40).await;
+            return unread::leave(&access, &get(&access, &path, "application/json"), 40).await;
+        }
+        Attack::ResumedWatches => {
+            let request = past::resumed_watch(&access, LARGE).await?;
+            return unread::leave(&access, &request, 40).await;
         }
         Attack::UnreadLists => {
             let path = format!("{LARGE}?pretty=true");
-            return leave_unread(&access, &get(&access, &path, "application/json"), 40).await;
+            return unread::leave(&access, &get(&access, &path, "application/json"), 40).await;
+        }
+        Attack::UnreadProtobufLists => {
+            let request = get(&access, LARGE, "application/vnd.kubernetes.protobuf");
+            return unread::leave(&access, &request, 40).await;
+        }
+        Attack::UnreadStreams => {
+            return unread::streams(&access, &format!("{LARGE}?pretty=true")).await;
         }
         Attack::SilentSockets => return silent_sockets(&access).await,
         Attack::Methods => return methods(&access).await,
@@ -207,6 +242,14 @@ pub(crate) async fn run(attack: Attack, kubeconfig: &Path) -> Result<()> {
         Attack::BadTokens => return storms::bad_tokens(&access).await,
         Attack::HangingWebhook => return storms::hanging_webhook(&access).await,
         Attack::HangingConverter => return storms::hanging_converter(&access).await,
+        Attack::SilentConverter => {
+            let request = get(
+                &access,
+                &format!("/apis/{GROUP}/v2/{SILENT}"),
+                "application/json",
+            );
+            return press(&access, &request, 400).await;
+        }
         Attack::Tunnels => return storms::tunnels(&access).await,
     };
     press(&access, &request, CLIENTS).await
@@ -229,20 +272,6 @@ pub(super) async fn press(access: &Access, request: &[u8], clients: usize) -> Re
         }
     };
     futures_util::future::try_join_all((0..clients).map(|_| client())).await?;
-    Ok(())
-}
-
-/// Sends one request on many connections and reads no response.
-async fn leave_unread(access: &Access, request: &[u8], count: usize) -> Result<()> {
-    let mut held = Vec::new();
-    for _ in 0..count {
-        let mut stream = http1::dial(&access.authority, &access.tls).await?;
-        stream.write_all(request).await?;
-        stream.flush().await?;
-        held.push(stream);
-    }
-    std::future::pending::<()>().await;
-    drop(held);
     Ok(())
 }
 
@@ -280,26 +309,6 @@ async fn methods(access: &Access) -> Result<()> {
         let _ = connection.send(&request).await;
     }
     Ok(())
-}
-
-/// Returns the request of a list at the version of the first of many writes.
-async fn exact_list(access: &Access) -> Result<Vec<u8>> {
-    let mut connection = Connection::open(access, 64 * 1024).await?;
-    let first = get(access, &format!("{SMALL}?limit=1"), "application/json");
-    let answer = connection.fetch(&first).await?;
-    let list: Value = serde_json::from_slice(&answer.body)?;
-    let version = list["metadata"]["resourceVersion"]
-        .as_str()
-        .context("a list has a resourceVersion")?;
-    let path = format!("{SMALL}/filled-000000");
-    for round in 0..2_000 {
-        let patch = format!(r#"{{"data":{{"value":"{round}"}}}}"#);
-        let merge = "application/merge-patch+json";
-        let request = http1::request(access, "PATCH", &path, merge, patch.as_bytes());
-        connection.send(&request).await?;
-    }
-    let query = format!("resourceVersionMatch=Exact&resourceVersion={version}&limit=1");
-    Ok(get(access, &format!("{SMALL}?{query}"), "application/json"))
 }
 
 pub(super) fn get(access: &Access, path: &str, accept: &str) -> Vec<u8> {

@@ -39,7 +39,7 @@ fn heads_without_end_are_refused() {
 #[test]
 fn an_unauthenticated_http2_connection_is_closed() {
     let victim = Victim::start(&[]);
-    wait_for(async {
+    let attack = async || {
         let mut streams = Streams::open(&victim.stranger).await;
         let answer = streams
             .get("/api/v1/namespaces", "application/json")
@@ -55,13 +55,14 @@ fn an_unauthenticated_http2_connection_is_closed() {
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-    });
+    };
+    victim.attack(1, |_| wait_for(attack()));
 }
 
 #[test]
 fn idle_http2_connections_without_credentials_are_closed() {
     let victim = Victim::start(&[]);
-    wait_for(async {
+    let attack = async || {
         let mut held = Vec::new();
         for at in 0..6 {
             let mut streams = Streams::open(&victim.stranger).await;
@@ -81,5 +82,6 @@ fn idle_http2_connections_without_credentials_are_closed() {
             );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-    });
+    };
+    victim.attack(1, |_| wait_for(attack()));
 }

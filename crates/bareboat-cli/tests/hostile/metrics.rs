@@ -2,6 +2,7 @@
 
 use crate::victim::Victim;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Parses the text format into names and labels. Panics on anything else.
 fn samples(text: &str) -> Vec<(String, Vec<(String, String)>)> {
@@ -56,15 +57,21 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 #[test]
 fn invented_methods_add_no_series() {
     let victim = Victim::start(&[]);
-    let before = samples(&victim.admin.get("/metrics").accepted().text()).len();
-    let mut connection = victim.stranger.connect().unwrap();
-    for at in 0..400 {
-        let sent = connection.send(&format!("INVENTED{at}"), "/api/v1/namespaces", "", b"");
-        // A refusal may close the connection.
-        if sent.and_then(|()| connection.receive()).is_err() {
-            connection = victim.stranger.connect().unwrap();
+    let series = || samples(&victim.admin.get("/metrics").accepted().text()).len();
+    let before = AtomicUsize::new(0);
+    victim.attack(1, |_| {
+        // Now the requests of the other client are among them.
+        before.store(series(), Ordering::Relaxed);
+        let mut connection = victim.stranger.connect().unwrap();
+        for at in 0..400 {
+            let sent = connection.send(&format!("INVENTED{at}"), "/api/v1/namespaces", "", b"");
+            // A refusal may close the connection.
+            if sent.and_then(|()| connection.receive()).is_err() {
+                connection = victim.stranger.connect().unwrap();
+            }
         }
-    }
+    });
+    let before = before.into_inner();
     let text = victim.admin.get("/metrics").accepted().text();
     let after = samples(&text).len();
     assert!(
@@ -88,12 +95,14 @@ fn a_path_cannot_forge_a_line() {
         "/api/v1/namespaces/a/forged_metric%22%7D%0A/b/forged_metric%22%0A",
         "/forged_metric%22%0A",
     ];
-    for path in paths {
-        for caller in [&victim.admin, &victim.stranger] {
-            assert!(caller.get(path).code >= 400);
-            assert!(caller.call("POST", path, "application/json", b"{}").code >= 400);
+    victim.attack(1, |_| {
+        for path in paths {
+            for caller in [&victim.admin, &victim.stranger] {
+                assert!(caller.get(path).code >= 400);
+                assert!(caller.call("POST", path, "application/json", b"{}").code >= 400);
+            }
         }
-    }
+    });
     let text = victim.admin.get("/metrics").accepted().text();
     let found = samples(&text);
     assert!(!found.is_empty());

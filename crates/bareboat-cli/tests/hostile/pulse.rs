@@ -8,28 +8,66 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep, spawn};
 use std::time::{Duration, Instant};
 
-/// Shorter waits never fail a test: this is a debug build on a busy machine.
-const FLOOR: Duration = Duration::from_millis(2500);
-/// How many times its quiet 99th percentile the other client may wait.
-const PATIENCE: u32 = 50;
+/// Other clients wait at most this long, unless their quiet waits are long as well. Most requests take less than ten
+/// milliseconds; of all attacks, also on one core beside a busy loop, the worst wait was a quarter of a second. The
+/// stalls that this suite was made for took 2.1 s and more. Each is a single wait of a client that sends one request
+/// after the other, so the worst one counts: no quantile would show it.
+const FLOOR: Duration = Duration::from_secs(1);
+/// A write to a disk also waits for whatever else writes there, and the attack itself may fill the disk's queue.
+const DISK_FLOOR: Duration = Duration::from_millis(2500);
+/// How many times its quiet 99th percentile a request may take, where this is more than the floor: then the machine is
+/// slow, because the quiet waits were measured on it just before.
+const PATIENCE: u32 = 25;
+/// The median may be this part of the longest allowed wait, so that nobody starves by many shorter ones.
+const MEDIAN: u32 = 4;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps/pulse";
 
+/// A type of request of the other client; each is judged by its own quiet waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum What {
+    /// Needs no disk.
+    Read,
+    Write,
+    /// A health check without credentials over a new connection, so that it includes a handshake.
+    Health,
+}
+
+/// The waits of one type of request, sorted.
+struct Waits(Vec<Duration>);
+
+impl Waits {
+    fn of(what: What, all: &[Wait]) -> Waits {
+        let mut found: Vec<_> = all
+            .iter()
+            .filter(|wait| wait.what == what)
+            .map(|wait| wait.took)
+            .collect();
+        found.sort_unstable();
+        Waits(found)
+    }
+
+    fn quantile(&self, percent: usize) -> Duration {
+        self.0[(self.0.len() * percent / 100).min(self.0.len() - 1)]
+    }
+}
+
 /// The usual waits of the other client.
 pub(crate) struct Pulse {
-    usual: Duration,
+    quiet: Vec<Wait>,
+    on_disk: bool,
 }
 
 /// The other client while it runs.
 pub(crate) struct Beating {
-    usual: Duration,
+    usual: Pulse,
     stop: Arc<AtomicBool>,
     work: JoinHandle<Vec<Wait>>,
 }
 
 /// The duration of one request.
 struct Wait {
-    what: &'static str,
+    what: What,
     took: Duration,
 }
 
@@ -42,10 +80,9 @@ impl Pulse {
             .post("/api/v1/namespaces/default/configmaps", &object);
         assert!([201, 409].contains(&made.code), "{}", made.text());
         let mut client = Client::new(victim);
-        let mut waits: Vec<_> = (0..100).flat_map(|beat| client.beat(beat)).collect();
-        waits.sort_by_key(|wait| wait.took);
         Pulse {
-            usual: waits[waits.len() * 99 / 100].took,
+            quiet: (0..200).flat_map(|beat| client.beat(beat)).collect(),
+            on_disk: victim.on_disk,
         }
     }
 
@@ -56,7 +93,8 @@ impl Pulse {
         let work = spawn(move || {
             let mut waits = Vec::new();
             let mut beat = 0;
-            while !stopped.load(Ordering::Relaxed) {
+            // One beat has every type of request.
+            while beat == 0 || !stopped.load(Ordering::Relaxed) {
                 waits.extend(client.beat(beat));
                 beat += 1;
                 sleep(Duration::from_millis(5));
@@ -64,7 +102,7 @@ impl Pulse {
             waits
         });
         Beating {
-            usual: self.usual,
+            usual: self,
             stop,
             work,
         }
@@ -76,22 +114,25 @@ impl Beating {
     pub(crate) fn never_waited(self) {
         self.stop.store(true, Ordering::Relaxed);
         let waits = self.work.join().expect("the other client is answered");
-        let worst = waits.iter().max_by_key(|wait| wait.took).expect("it began");
-        let bound = FLOOR.max(self.usual * PATIENCE);
-        println!(
-            "{} beats, usual {:?}, worst {:?} ({})",
-            waits.len(),
-            self.usual,
-            worst.took,
-            worst.what
-        );
-        assert!(
-            worst.took <= bound,
-            "another client waited {:?} for {}, at most {bound:?} is allowed (its usual 99th percentile is {:?})",
-            worst.took,
-            worst.what,
-            self.usual
-        );
+        for what in [What::Read, What::Write, What::Health] {
+            let usual = Waits::of(what, &self.usual.quiet).quantile(99);
+            let waits = Waits::of(what, &waits);
+            let (median, worst) = (waits.quantile(50), waits.quantile(100));
+            let floor = match what {
+                What::Write if self.usual.on_disk => DISK_FLOOR,
+                _ => FLOOR,
+            };
+            let bound = floor.max(usual * PATIENCE);
+            println!(
+                "{what:?}: {} waits, usual {usual:?}, median {median:?}, worst {worst:?}",
+                waits.0.len()
+            );
+            assert!(
+                worst <= bound && median <= bound / MEDIAN,
+                "another client waited {worst:?} for a {what:?} and half of the times {median:?}; {bound:?} and a \
+                 fourth of it are allowed (its quiet 99th percentile is {usual:?})"
+            );
+        }
     }
 }
 
@@ -112,24 +153,24 @@ impl Client {
 
     /// Sends a read; now and then also a write, and a health check on a new connection.
     fn beat(&mut self, beat: usize) -> Vec<Wait> {
-        let mut waits = vec![self.timed("a read", "GET", b"")];
+        let mut waits = vec![self.timed(What::Read, "GET", b"")];
         if beat.is_multiple_of(5) {
             let patch = format!(r#"{{"data":{{"beat":"{beat}"}}}}"#);
-            waits.push(self.timed("a write", "PATCH", patch.as_bytes()));
+            waits.push(self.timed(What::Write, "PATCH", patch.as_bytes()));
         }
         if beat.is_multiple_of(10) {
             let from = Instant::now();
             let health = self.stranger.get("/livez");
             assert_eq!(health.code, 200, "{}", health.text());
             waits.push(Wait {
-                what: "health",
+                what: What::Health,
                 took: from.elapsed(),
             });
         }
         waits
     }
 
-    fn timed(&mut self, what: &'static str, method: &str, body: &[u8]) -> Wait {
+    fn timed(&mut self, what: What, method: &str, body: &[u8]) -> Wait {
         let from = Instant::now();
         let mut tries = 0;
         let answer = loop {
@@ -141,12 +182,12 @@ impl Client {
                 // A connection may fail once; the next one must not.
                 Err(error) => {
                     tries += 1;
-                    assert!(tries < 3, "{what}: {error}");
+                    assert!(tries < 3, "{what:?}: {error}");
                     self.connection = self.admin.connect().unwrap();
                 }
             }
         };
-        assert_eq!(answer.code, 200, "{what}: {}", answer.text());
+        assert_eq!(answer.code, 200, "{what:?}: {}", answer.text());
         Wait {
             what,
             took: from.elapsed(),

@@ -4,19 +4,26 @@ use crate::converter::SilentConverter;
 use crate::victim::Victim;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 /// More than the cores of a small machine, so that they would occupy all workers.
 const ATTACKERS: usize = 4;
+
+/// How much memory an attack may add, in MiB.
+const ALLOWED: u64 = 256;
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Sends one body from every attacker and expects an answer, whatever it is.
 fn everybody_posts(victim: &Victim, path: &str, body: &Value) {
     let body = serde_json::to_vec(body).unwrap();
-    victim.attack(ATTACKERS, |_| {
-        let answer = victim.admin.call("POST", path, "application/json", &body);
-        assert!(answer.code >= 200, "{}", answer.code);
-    });
+    let attack = || {
+        victim.attack(ATTACKERS, |_| {
+            let answer = victim.admin.call("POST", path, "application/json", &body);
+            assert!(answer.code >= 200, "{}", answer.code);
+        });
+    };
+    victim.grows_at_most(ALLOWED, attack);
 }
 
 #[test]
@@ -71,7 +78,7 @@ fn lists_of_many_objects_in_other_encodings() {
         "application/json",
     ] {
         let path = format!("{CONFIG_MAPS}?pretty={}", accept == "application/json");
-        victim.attack(2 * ATTACKERS, |_| {
+        let list = |_| {
             let mut connection = victim.admin.connect().unwrap();
             let accept = format!("Accept: {accept}");
             connection
@@ -84,9 +91,13 @@ fn lists_of_many_objects_in_other_encodings() {
                 answer.code,
                 answer.text()
             );
-        });
+        };
+        victim.grows_at_most(ALLOWED, || victim.attack(2 * ATTACKERS, list));
     }
 }
+
+/// How much memory compiled patterns may add, in MiB. Those of all attackers would take more than 2 GiB.
+const PATTERNS: u64 = 96;
 
 #[test]
 fn a_definition_of_large_patterns() {
@@ -101,8 +112,8 @@ fn a_definition_of_large_patterns() {
         .collect();
     let spec = json!({"type": "object", "properties": properties});
     let schema = json!({"type": "object", "properties": {"spec": spec}});
-    victim.attack(ATTACKERS, |number| {
-        // Served or refused: only the wait of the other client matters.
+    let attack = |number| {
+        // Served or refused: only memory and the wait of the other client matter.
         let plural = format!("pattern{number}s");
         if victim.define(&plural, schema.clone()).is_ok() {
             let spec: serde_json::Map<_, _> = (0..60)
@@ -119,7 +130,8 @@ fn a_definition_of_large_patterns() {
                 .post(&format!("/apis/hostile.example/v1/{plural}"), &object);
             assert!(answer.code >= 400, "{}", answer.text());
         }
-    });
+    };
+    victim.grows_at_most(PATTERNS, || victim.attack(ATTACKERS, attack));
 }
 
 /// A custom kind with one rule over its field `items`, a list of strings.
@@ -145,9 +157,7 @@ fn ruled(items: &[String]) -> Value {
 #[test]
 fn expressions_over_patterns_from_data() {
     let victim = Victim::start(&[]);
-    if with_rule(&victim, "self.all(p, 'a'.matches(p) || true)").is_err() {
-        return;
-    }
+    with_rule(&victim, "self.all(p, 'a'.matches(p) || true)").unwrap();
     let patterns: Vec<_> = (0..100).map(|at| format!(r"\pL{{{}}}", 100 + at)).collect();
     everybody_posts(&victim, "/apis/hostile.example/v1/rules", &ruled(&patterns));
 }
@@ -177,14 +187,16 @@ fn exact_lists_far_back_do_not_stop_writes() {
         "/api/v1/configmaps?resourceVersionMatch=Exact&resourceVersion={version}&limit=1"
     )
     .unwrap();
-    victim.attack(ATTACKERS, |_| {
+    let lists = |_| {
         let mut connection = victim.admin.connect().unwrap();
-        for _ in 0..20 {
+        let until = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < until {
             connection.send("GET", &list, "", b"").unwrap();
             let answer = connection.receive().unwrap();
             assert!([200, 410, 429].contains(&answer.code), "{}", answer.text());
         }
-    });
+    };
+    victim.grows_at_most(ALLOWED, || victim.attack(ATTACKERS, lists));
 }
 
 #[test]
@@ -198,17 +210,20 @@ fn a_conversion_webhook_that_never_answers_keeps_no_seat() {
         .post("/apis/hostile.example/v1/slows", &object)
         .accepted();
 
-    // More reads wait for the converter than there are seats; their answers are never read.
-    let waiting: Vec<_> = (0..12)
-        .map(|_| {
-            let mut connection = victim.admin.connect().unwrap();
-            connection
-                .send("GET", "/apis/hostile.example/v2/slows/one", "", b"")
-                .unwrap();
-            connection
-        })
-        .collect();
-    let _call = converter.is_called();
-    victim.attack(1, |_| std::thread::sleep(std::time::Duration::from_secs(2)));
-    drop(waiting);
+    let attack = || {
+        // More reads wait for the converter than there are seats; their answers are never read.
+        let waiting: Vec<_> = (0..12)
+            .map(|_| {
+                let mut connection = victim.admin.connect().unwrap();
+                connection
+                    .send("GET", "/apis/hostile.example/v2/slows/one", "", b"")
+                    .unwrap();
+                connection
+            })
+            .collect();
+        let _call = converter.is_called();
+        std::thread::sleep(Duration::from_secs(2));
+        drop(waiting);
+    };
+    victim.grows_at_most(ALLOWED, || victim.attack(1, |_| attack()));
 }

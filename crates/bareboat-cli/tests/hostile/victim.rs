@@ -16,6 +16,8 @@ static TURN: Mutex<()> = Mutex::new(());
 pub(crate) struct Victim {
     pub(crate) admin: Caller,
     pub(crate) stranger: Caller,
+    /// Whether writes wait for a disk.
+    pub(crate) on_disk: bool,
     server: Running,
     home: Home,
     _turn: MutexGuard<'static, ()>,
@@ -43,7 +45,10 @@ impl Victim {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let home = Home::new();
         let server = home.serve();
-        Victim::around(home, server, turn)
+        Victim {
+            on_disk: true,
+            ..Victim::around(home, server, turn)
+        }
     }
 
     /// Starts a server with a limit of open files.
@@ -67,6 +72,7 @@ impl Victim {
         Victim {
             admin: Caller::admin(&home),
             stranger: Caller::stranger(&home),
+            on_disk: false,
             server,
             home,
             _turn: turn,
