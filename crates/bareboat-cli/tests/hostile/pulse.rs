@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// milliseconds; of all attacks, also on one core beside a busy loop, the worst wait was a quarter of a second. The
 /// stalls that this suite was made for took 2.1 s and more. Each is a single wait of a client that sends one request
 /// after the other, so the worst one counts: no quantile would show it.
-const FLOOR: Duration = Duration::from_secs(1);
+const FLOOR: Duration = Duration::from_millis(1500);
 /// A write to a disk also waits for whatever else writes there, and the attack itself may fill the disk's queue.
 const DISK_FLOOR: Duration = Duration::from_millis(2500);
 /// How many times its quiet 99th percentile a request may take, where this is more than the floor: then the machine is
