@@ -146,13 +146,13 @@ impl Checkpoints {
         let patience = |time| writer.busy_timeout(time);
         let restarted = patience(Duration::ZERO).and_then(|()| checkpoint(writer, "RESTART"));
         match restarted.and_then(|done| patience(BUSY_TIMEOUT).map(|()| done)) {
-            Ok((false, _, _)) => {
-                self.state.note(0, 0);
+            Ok((false, _)) => {
+                self.state.note(Some((0, 0)));
                 Restart::Done
             }
             // A reader or the copying thread still uses the log. The log grows until a later commit finds it unused.
-            Ok((true, filled, copied)) => {
-                self.state.note(filled, copied);
+            Ok((true, fill)) => {
+                self.state.note(fill);
                 Restart::Hindered
             }
             Err(error) => {
@@ -203,9 +203,12 @@ impl Checkpoints {
 }
 
 impl State {
-    fn note(&self, filled: u64, copied: u64) {
-        self.filled.store(filled, Ordering::Relaxed);
-        self.copied.store(copied, Ordering::Relaxed);
+    /// Replaces the estimates, if SQLite has told the bytes in the log and the copied ones.
+    fn note(&self, fill: Option<(u64, u64)>) {
+        if let Some((filled, copied)) = fill {
+            self.filled.store(filled, Ordering::Relaxed);
+            self.copied.store(copied, Ordering::Relaxed);
+        }
     }
 
     /// Runs the thread: copies once, and truncates the log if `settle` was called before the thread ends.
@@ -230,7 +233,7 @@ impl State {
         let copied = open_writer_beside(&self.path)
             .and_then(|connection| checkpoint(&connection, "PASSIVE"));
         match copied {
-            Ok((_, filled, copied)) => self.note(filled, copied),
+            Ok((_, fill)) => self.note(fill),
             Err(error) => tracing::warn!(%error, "a checkpoint failed"),
         }
     }
@@ -247,15 +250,17 @@ impl State {
     fn settle(&self) -> bool {
         let settled = open_writer_beside(&self.path).and_then(|connection| {
             // Copy most pages while the writer works; the writer waits only while the last pages are copied.
-            let (_, filled, copied) = checkpoint(&connection, "PASSIVE")?;
-            match filled - copied.min(filled) <= LITTLE {
-                true => checkpoint(&connection, "TRUNCATE"),
-                false => Ok((true, filled, copied)),
+            let (_, fill) = checkpoint(&connection, "PASSIVE")?;
+            match fill {
+                Some((filled, copied)) if filled.saturating_sub(copied) <= LITTLE => {
+                    checkpoint(&connection, "TRUNCATE")
+                }
+                _ => Ok((true, fill)),
             }
         });
         match settled {
-            Ok((hindered, filled, copied)) => {
-                self.note(filled, copied);
+            Ok((hindered, fill)) => {
+                self.note(fill);
                 !hindered
             }
             Err(error) => {
@@ -275,10 +280,12 @@ impl State {
     }
 }
 
-/// Runs a checkpoint. Returns whether it was blocked, the bytes in the log, and the copied bytes.
-fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<(bool, u64, u64)> {
+/// Runs a checkpoint. Returns whether it was blocked, and the bytes in the log and the copied ones. SQLite does not tell them if the
+/// checkpoint could not begin, because another one ran.
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<(bool, Option<(u64, u64)>)> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-        let frames = |frames: i64| frames.max(0) as u64 * FRAME;
-        Ok((row.get(0)?, frames(row.get(1)?), frames(row.get(2)?)))
+        let bytes = |frames: i64| u64::try_from(frames).ok().map(|frames| frames * FRAME);
+        let (filled, copied) = (bytes(row.get(1)?), bytes(row.get(2)?));
+        Ok((row.get(0)?, filled.zip(copied)))
     })
 }
