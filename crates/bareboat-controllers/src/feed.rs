@@ -2,7 +2,7 @@
 //!
 //! Listeners do not work themselves. They put keys into queues.
 
-use bareboat_storage::{Event, FeedError, Resource, Store};
+use bareboat_storage::{Event, Feed, FeedError, Resource, Store};
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -22,19 +22,14 @@ pub(crate) trait Listener: Send {
 
 /// Passes events to listeners until the store is closed. When this server begins to lead, they look at all objects:
 /// queues of controllers that wait take no keys.
+///
+/// The feed begins before the look at all objects, so that no change is lost in between.
 pub(crate) async fn run(
     store: Store,
+    mut feed: Feed,
     mut leads: watch::Receiver<bool>,
     mut listeners: Vec<Box<dyn Listener>>,
 ) {
-    // The feed begins before the look at all objects, so that no change is lost in between.
-    let mut feed = match store.feed(None) {
-        Ok(feed) => feed,
-        Err(error) => {
-            tracing::error!(%error, "controllers cannot read the feed of the store");
-            return;
-        }
-    };
     leads.mark_unchanged();
     for listener in &mut listeners {
         listener.reset(&store);

@@ -39,6 +39,8 @@ const REMOTE_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) struct NamespaceListener {
     queue: Arc<Queue<Arc<str>>>,
     terminating: HashSet<Arc<str>>,
+    /// The namespaces that exist: after events were lost, those that are missing were removed.
+    known: HashSet<Arc<str>>,
     /// Namespaces that were removed a short time ago.
     removed: HashMap<Arc<str>, Instant>,
 }
@@ -47,29 +49,44 @@ impl NamespaceListener {
     fn on_namespace(&mut self, event: &Event) {
         let name = event.key();
         if event.kind == EventKind::Deleted {
-            // It may not be empty: a client may have removed the finalizer.
-            let name = self.terminating.take(name).unwrap_or(name.into());
-            self.removed.retain(|_, since| since.elapsed() < LATE);
-            self.removed.insert(name.clone(), Instant::now());
-            self.queue.add(name);
-        } else if is_deleting(&event.entry) {
-            let name: Arc<str> = name.into();
-            self.terminating.insert(name.clone());
-            self.queue.add(name);
-        } else if event.kind == EventKind::Added {
-            self.removed.remove(name);
+            let name = self.known.take(name).unwrap_or(name.into());
+            self.is_removed(name);
+            return;
         }
+        let name: Arc<str> = name.into();
+        if is_deleting(&event.entry) {
+            self.terminating.insert(name.clone());
+            self.queue.add(name.clone());
+        } else if event.kind == EventKind::Added {
+            self.removed.remove(&name);
+        }
+        self.known.insert(name);
+    }
+
+    /// A namespace is gone. It may not be empty: a client may have removed the finalizer.
+    fn is_removed(&mut self, name: Arc<str>) {
+        self.terminating.remove(&name);
+        self.removed.retain(|_, since| since.elapsed() < LATE);
+        self.removed.insert(name.clone(), Instant::now());
+        self.queue.add(name);
     }
 }
 
 impl Listener for NamespaceListener {
     fn reset(&mut self, store: &Store) {
         self.terminating.clear();
+        let before = std::mem::take(&mut self.known);
         for entry in store.resource(NAMESPACES).snapshot().range("", None) {
+            let name: Arc<str> = entry.key().into();
             if is_deleting(entry) {
-                let name: Arc<str> = entry.key().into();
                 self.terminating.insert(name.clone());
-                self.queue.add(name);
+                self.queue.add(name.clone());
+            }
+            self.known.insert(name);
+        }
+        for name in before {
+            if !self.known.contains(&name) {
+                self.is_removed(name);
             }
         }
     }
@@ -135,6 +152,7 @@ impl Controller for NamespaceCleaner {
         let listener = NamespaceListener {
             queue,
             terminating: HashSet::new(),
+            known: HashSet::new(),
             removed: HashMap::new(),
         };
         (cleaner, listener)
@@ -317,4 +335,39 @@ fn finalizers(namespace: &Object) -> impl Iterator<Item = &str> {
         .unwrap_or(&[])
         .iter()
         .filter_map(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bareboat_storage::{MemoryBackend, StoreOptions, Write};
+
+    #[tokio::test]
+    async fn a_namespace_that_was_removed_while_events_were_lost_is_emptied() {
+        let log = Arc::new(MemoryBackend::new());
+        let store = Store::open(log, StoreOptions::default()).expect("a store can be opened");
+        let resource = store.resource(NAMESPACES);
+        for name in ["a", "b"] {
+            let object = format!(
+                r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#
+            );
+            let write = Write::create(&resource, name, object.into());
+            store.commit(write).await.expect("it is new");
+        }
+        let queue = Queue::new();
+        let mut listener = NamespaceListener {
+            queue: queue.clone(),
+            terminating: HashSet::new(),
+            known: HashSet::new(),
+            removed: HashMap::new(),
+        };
+        listener.reset(&store);
+        assert!(queue.keys().is_empty());
+        let found = resource.get("a").expect("it was created");
+        let write = Write::delete(&resource, &found);
+        store.commit(write).await.expect("it is there");
+        listener.reset(&store);
+        assert_eq!(queue.keys(), HashSet::from(["a".into()]));
+        store.close().await;
+    }
 }

@@ -118,7 +118,16 @@ impl Startup {
         if !self.listeners.is_empty() {
             let store = self.server.store().clone();
             let leads = self.leadership.subscribe();
-            self.tasks.spawn(feed::run(store, leads, self.listeners));
+            // It begins here and not in the task, which may run after the first requests.
+            match store.feed(None) {
+                Ok(feed) => drop(
+                    self.tasks
+                        .spawn(feed::run(store, feed, leads, self.listeners)),
+                ),
+                Err(error) => {
+                    tracing::error!(%error, "controllers cannot read the feed of the store");
+                }
+            }
         }
         Controllers {
             tasks: self.tasks,
