@@ -18,6 +18,8 @@ pub(crate) struct Victim {
     pub(crate) stranger: Caller,
     /// Whether writes wait for a disk.
     pub(crate) on_disk: bool,
+    /// Whether the server may open few files, and so few connections.
+    pub(crate) few_files: bool,
     server: Running,
     home: Home,
     _turn: MutexGuard<'static, ()>,
@@ -65,7 +67,10 @@ impl Victim {
             .arg(home.data());
         let mut server = Running::start(command);
         server.ready();
-        Victim::around(home, server, turn)
+        Victim {
+            few_files: true,
+            ..Victim::around(home, server, turn)
+        }
     }
 
     fn around(home: Home, server: Running, turn: MutexGuard<'static, ()>) -> Victim {
@@ -73,6 +78,7 @@ impl Victim {
             admin: Caller::admin(&home),
             stranger: Caller::stranger(&home),
             on_disk: false,
+            few_files: false,
             server,
             home,
             _turn: turn,

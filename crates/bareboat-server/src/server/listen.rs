@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 /// TLS handshake timeout.
@@ -48,23 +48,6 @@ pub struct ListenError {
     source: std::io::Error,
 }
 
-/// How many connections may wait to be accepted. While there is no room, clients are not answered at all, and try
-/// again after a second: a burst of silent sockets would delay a health check so long.
-const BACKLOG: u32 = 4096;
-
-/// Listens on an address with more room than `TcpListener::bind` gives.
-fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    // As `bind` does: a server takes its port again while connections of the last one are still closing.
-    #[cfg(not(windows))]
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
-}
-
 /// What to add for the most common error.
 fn taken(error: &std::io::Error) -> &'static str {
     match error.kind() {
@@ -81,7 +64,7 @@ impl Server {
         tls: Option<Tls>,
     ) -> Result<SocketAddr, ListenError> {
         let failed = |source| ListenError { address, source };
-        let listener = bind(address).map_err(failed)?;
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
         self.accept_on(listener, tls).map_err(failed)
     }
 
