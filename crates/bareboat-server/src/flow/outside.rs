@@ -109,7 +109,7 @@ impl<'a> Outside<'a> {
     }
 
     /// Waits until the request has its seat, or needs none because other parts are outside. A part never waits for another
-    /// part: nobody may poll that one any more.
+    /// part, because the caller of that one may have stopped polling it.
     async fn back(self) {
         let seat = self.0;
         drop(self);

@@ -249,7 +249,7 @@ async fn a_server_stops_after_a_long_list_was_read() {
     let answer = connection.start("GET", MAPS, &[], "").await;
     let stopping = tokio::spawn(server.stop());
     tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(!stopping.is_finished(), "nobody has read the list");
+    assert!(!stopping.is_finished(), "the list was not read");
     let list = read(answer).await.expect(200).json();
     assert_eq!(list["items"].as_array().unwrap().len(), count);
     stopping.await.unwrap();
