@@ -21,7 +21,7 @@ const QUEUE_FLOOR: Duration = Duration::from_millis(2500);
 /// How many times its quiet 99th percentile a request may take, where this is more than the floor: then the machine is
 /// slow, because the quiet waits were measured on it just before.
 const PATIENCE: u32 = 25;
-/// The median may be this part of the longest allowed wait, so that nobody starves by many shorter ones.
+/// The median may be this part of the longest allowed wait, so that many shorter waits do not pass as harmless.
 const MEDIAN: u32 = 4;
 
 const PATH: &str = "/api/v1/namespaces/default/configmaps/pulse";

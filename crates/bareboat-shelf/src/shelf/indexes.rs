@@ -282,7 +282,7 @@ mod tests {
         for one in field {
             search(&shelf, pods, Term::Field(one));
         }
-        // A label that nobody uses makes room.
+        // The index of an unused label makes room.
         shelf.upkeep(1_000_000_000_000).expect("upkeep works");
         shelf.upkeep(1_000_000_000_001).expect("upkeep works");
         let indexed = shelf.indexed();

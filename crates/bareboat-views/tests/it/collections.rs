@@ -293,7 +293,7 @@ async fn a_visible_collection_has_what_the_user_may_list_in_each_namespace() {
     );
     let table = table.await.expect(200).json();
     assert_eq!(table["rows"].as_array().map(Vec::len), Some(5));
-    // Nobody's answer is empty, not everything.
+    // A user without rights gets an empty answer.
     let_in(&rig, "bob").await;
     let nothing = rig.get_as("bob", &visible).await.expect(200);
     assert!(shown(&nothing).is_empty());
